@@ -23,6 +23,7 @@ struct Options {
   std::string nulls = "index";
   std::vector<std::string> include;
   std::string where;
+  uint32_t cells_per_value = JobSpec{}.cells_per_value;
   TableOptions definition;
   DropOptions drop;
 };
@@ -176,6 +177,15 @@ Status RebuildIndex(Connection* connection, const Options& options) {
       .status();
 }
 
+Status FitCells(Connection* connection, const Options& options) {
+  return connection->session()
+      ->Run({.kind = JobSpec::Kind::kFitCells,
+             .table = options.table,
+             .index = options.index,
+             .cells_per_value = options.cells_per_value})
+      .status();
+}
+
 }  // namespace
 
 void AddTableCommands(Command app, Invocation* invocation) {
@@ -235,7 +245,8 @@ void AddTableCommands(Command app, Invocation* invocation) {
                      "Delete a table that was attached, too, with all the rows that others have "
                      "in it");
 
-  Command index = app.AddCommand("index", "Create, drop, rebuild and list indexes");
+  Command index =
+      app.AddCommand("index", "Create, drop, rebuild and list indexes, and fit their cells");
   index.RequireCommand();
   Command create = add(index, "create", "Create an index while the table is in use", CreateIndex);
   table_argument(create);
@@ -267,6 +278,15 @@ void AddTableCommands(Command app, Invocation* invocation) {
           RebuildIndex);
   table_argument(rebuild);
   rebuild.AddOption("INDEX", options->index, "The index; all of the table when left out");
+  Command ranges =
+      add(index, "ranges", "Let an index exclude regions from ranges: fit cells to its values",
+          FitCells);
+  table_argument(ranges);
+  ranges.AddOption("INDEX", options->index, "The index").Required();
+  ranges
+      .AddOption("--cells", options->cells_per_value,
+                 "Cells for each value of a region; 0 removes them")
+      .ShowDefault();
   table_argument(add(index, "list", "Print a table's indexes, one a line", ListIndexes));
 }
 

@@ -53,6 +53,8 @@ std::string JobSpec::ToString() const {
     case Kind::kRebuildIndex:
       return index.empty() ? "rebuild indexes of table \"" + table + "\""
                            : "rebuild index \"" + index + "\" of table \"" + table + "\"";
+    case Kind::kFitCells:
+      return "fit the cells of index \"" + index + "\" of table \"" + table + "\"";
     case Kind::kBalance:
       return "balance the regions";
     case Kind::kCompact:

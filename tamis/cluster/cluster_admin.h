@@ -86,12 +86,15 @@ struct JobSpec {
     kRebuildIndex,  // makes the entries and filters of the index (all of the table when it names
                     // none) agree with the rows, whatever they were, while the table is in use;
                     // ended when they do, for coordinators too
+    kFitCells,      // makes the cells of the index anew by the values that it holds now, or removes
+                    // them; ended when the schema is changed. Regions follow in the background
     kBalance,       // moves regions until all servers have about as many
     kCompact,       // drops garbage from the whole store
   };
   Kind kind = Kind::kCheck;
-  std::string table = {};  // kCheck, kRebuildIndex
-  std::string index = {};  // kRebuildIndex
+  std::string table = {};         // kCheck, kRebuildIndex, kFitCells
+  std::string index = {};         // kRebuildIndex, kFitCells
+  uint32_t cells_per_value = 16;  // kFitCells: of a region of mean size; 0 removes the cells
 
   std::string ToString() const;  // "check table "t"", as in "cannot check table "t""
 };

@@ -26,6 +26,9 @@ HBaseJobs::HBaseJobs(Executor* executor, Duration patience, HBaseCluster* cluste
 
 Result<uint64_t> HBaseJobs::Start(const JobSpec& spec) {
   const std::string what = "cannot " + spec.ToString();
+  if (spec.kind == JobSpec::Kind::kFitCells) {
+    return InvalidArgument(what + ": the jar in HBase's servers does not support cells yet");
+  }
   std::optional<IndexedTable> table;
   if (spec.kind == JobSpec::Kind::kCheck || spec.kind == JobSpec::Kind::kRebuildIndex) {
     auto found = cluster_->tables().FindReadable(spec.table);
@@ -48,6 +51,7 @@ Workers::Step HBaseJobs::StepsOf(uint64_t job, const JobSpec& spec,
   switch (spec.kind) {
     case JobSpec::Kind::kCheck:
     case JobSpec::Kind::kRebuildIndex:
+    case JobSpec::Kind::kFitCells:  // refused by Start
       break;
     case JobSpec::Kind::kBalance:
       return [this, job]() -> Result<std::optional<Duration>> {

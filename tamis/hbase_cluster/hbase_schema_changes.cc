@@ -93,6 +93,7 @@ Result<TableSchema> HBaseSchemaChanges::AddColumn(const std::string& table, cons
 }
 
 Result<TableSchema> HBaseSchemaChanges::CreateIndex(const std::string& table, IndexSpec index) {
+  TAMIS_RETURN_IF_ERROR(RefuseCells(index));
   if (index.seed == 0) index.seed = NewIndexSeed();
   // A server that does not support what it requires could not open the table's regions again.
   if (!index.include.empty() || index.IsPartial()) {

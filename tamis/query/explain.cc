@@ -46,14 +46,20 @@ std::span<const Explain::Time> Explain::Times() {
   return kTimes;
 }
 
+// Only of indexes that have cells.
+std::string Explain::ByCells() const {
+  return regions_excluded_by_cells == 0 ? ""
+                                        : fmt::format("{} by cells, ", regions_excluded_by_cells);
+}
+
 std::string Explain::ToLine() const {
   std::string line = searches > 1 ? fmt::format("{} searches, sums: ", searches) : "";
   line += fmt::format(
-      "{}: {} of {} servers, {} of {} regions asked ({} excluded by filter, {} by range, {} by "
-      "key); {} entries and {} rows read, {} returned",
+      "{}: {} of {} servers, {} of {} regions asked ({} excluded by filter, {}{} by range, {} "
+      "by key); {} entries and {} rows read, {} returned",
       index.empty() ? "scan" : "index " + index, servers_asked, servers_total, regions_asked,
-      regions_total, regions_excluded_by_filter, regions_excluded_by_range, regions_excluded_by_key,
-      entries_read, rows_read, rows_returned);
+      regions_total, regions_excluded_by_filter, ByCells(), regions_excluded_by_range,
+      regions_excluded_by_key, entries_read, rows_read, rows_returned);
   if (IsIndexOnly()) line += "; index only: 0 rows read";
   uint64_t read_whole = 0;
   for (const IndexUse& use : uses) read_whole += use.index == kRows ? use.led : 0;
@@ -74,8 +80,8 @@ std::string Explain::ToText() const {
   line("index", index.empty() ? "none" : index);
   for (const std::string& term : terms) line("filter term", term);
   if (searches > 1) line("searches", fmt::format("{}; the numbers are sums", searches));
-  line("regions", fmt::format("{} of {} asked; excluded: {} by filter, {} by range, {} by key",
-                              regions_asked, regions_total, regions_excluded_by_filter,
+  line("regions", fmt::format("{} of {} asked; excluded: {} by filter, {}{} by range, {} by key",
+                              regions_asked, regions_total, regions_excluded_by_filter, ByCells(),
                               regions_excluded_by_range, regions_excluded_by_key));
   line("",
        fmt::format("{} asked though their filters are not known, {} scanned, {} false positives",

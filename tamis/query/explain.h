@@ -18,6 +18,7 @@ namespace tamis {
   X(regions_total)                                                                             \
   X(regions_asked)                                                                             \
   X(regions_excluded_by_filter)                                                                \
+  X(regions_excluded_by_cells)                                                                 \
   X(regions_excluded_by_range)                                                                 \
   X(regions_excluded_by_key)                                                                   \
   X(regions_unknown)        /* asked since their filters are not known (building, no lease) */ \
@@ -86,6 +87,7 @@ struct Explain {
 
   std::string ToLine() const;  // one line for people
   std::string ToText() const;  // many lines for people
+  std::string ByCells() const;
   std::string ToJson() const;  // the field names above; times in microseconds
 };
 

@@ -284,6 +284,12 @@ std::optional<RoutingTerm> RouteByIndex(const IndexSpec& index, const Conjunctio
     term.index_id = index.id;
     term.low = first->bounds->low;
     term.high = first->bounds->high;
+    if (index.cell_map != nullptr) {
+      const CellMap& map = *index.cell_map;
+      term.cell_map = map.version();
+      term.first_cell = map.CellOf(term.low);
+      term.last_cell = term.high.empty() ? map.cells() - 1 : map.CellOf(term.high);
+    }
     return term;
   }
   // (first encoded value, encoded leading prefix), as long as equalities go.

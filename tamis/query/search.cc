@@ -674,6 +674,7 @@ void Search::Conclude() {
   const GlobalIndex::Reasons reasons = context_->global->Explain(
       schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now());
   explain_.regions_excluded_by_filter = reasons.excluded_by_filter;
+  explain_.regions_excluded_by_cells = reasons.excluded_by_cells;
   explain_.regions_excluded_by_range = reasons.excluded_by_range;
   explain_.regions_unknown = reasons.unknown;
   const std::set<std::string> candidates(reasons.candidates.begin(), reasons.candidates.end());

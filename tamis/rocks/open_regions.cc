@@ -127,6 +127,7 @@ Region::Indexes OpenRegions::MakeIndexes(
   Region::Indexes indexes;
   for (const IndexSpec& index : schema.indexes) {
     if (auto found = old.find(index.id); found != old.end()) {
+      found->second.filter->SetCellMap(index.cell_map);
       indexes.insert(*found);
       continue;
     }
@@ -134,6 +135,7 @@ Region::Indexes OpenRegions::MakeIndexes(
     state.filter =
         std::make_shared<IndexFilter>(context_->feed.get(), index, info.id.number(), info.epoch,
                                       context_->options.faults, context_->filter_budget);
+    state.filter->SetCellMap(index.cell_map);
     state.entries_complete = std::ranges::find(complete, index.id) != complete.end();
     if (!state.entries_complete) {
       // Entries of a backfill that did not come to its end are written anew, so that what stands
@@ -184,7 +186,12 @@ void OpenRegions::BuildMissing(const std::shared_ptr<Region>& region) {
   bool again = false;
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {
-    if (state.filter->published()) continue;
+    if (state.filter->published()) {
+      // By another cell map than the schema's, for example.
+      if (state.filter->WantsRecount(context_->options.recount))
+        builder_->Enqueue(region, index_id);
+      continue;
+    }
     if (state.entries_complete || state.entries_cleared) {
       builder_->Enqueue(region, index_id);
     } else {

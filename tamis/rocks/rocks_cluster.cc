@@ -45,7 +45,8 @@ Status RocksCluster::Start() {
                                              &fences_, lives_, assignment_);
   schemas_ = std::make_unique<SchemaChanges>(executor_, options_.operation_timeout, options_.seed,
                                              catalog_.get(), &fences_, lives_, assignment_);
-  jobs_ = std::make_shared<RocksJobs>(executor_, store_.get(), catalog_.get(), lives_, changes_);
+  jobs_ = std::make_shared<RocksJobs>(executor_, store_.get(), catalog_.get(), lives_, changes_,
+                                      schemas_.get());
   lives_->OnSplit([weak = std::weak_ptr(changes_), balance = options_.balance] {
     const auto changes = weak.lock();
     if (changes && balance) changes->BalanceSoon();

@@ -6,16 +6,19 @@
 
 #include "tamis/base/join.h"
 #include "tamis/rocks/answered_once.h"
+#include "tamis/rocks/fit_cell_map.h"
 
 namespace tamis {
 
 RocksJobs::RocksJobs(Executor* executor, Store* store, Catalog* catalog,
-                     std::shared_ptr<ServerLives> lives, std::shared_ptr<RegionChanges> changes)
+                     std::shared_ptr<ServerLives> lives, std::shared_ptr<RegionChanges> changes,
+                     SchemaChanges* schemas)
     : executor_(executor),
       store_(store),
       catalog_(catalog),
       lives_(std::move(lives)),
-      changes_(std::move(changes)) {}
+      changes_(std::move(changes)),
+      schemas_(schemas) {}
 
 void RocksJobs::Start(JobSpec spec, Callback<uint64_t> done) {
   const auto parts = CountParts(spec);
@@ -34,6 +37,7 @@ Result<uint64_t> RocksJobs::CountParts(const JobSpec& spec) const {
   if (!spec.index.empty() && schema.FindIndex(spec.index) == nullptr) {
     return NotFound("table \"" + spec.table + "\" has no index \"" + spec.index + "\"");
   }
+  if (spec.kind == JobSpec::Kind::kFitCells) return 1;
   std::set<std::string> servers;
   for (const pb::RegionRecord& region : catalog_->Regions(schema.id)) {
     servers.insert(region.server());
@@ -60,6 +64,8 @@ void RocksJobs::Run(uint64_t job, const JobSpec& spec) {
           part);
     case JobSpec::Kind::kRebuildIndex:
       return RebuildIndex(spec.table, spec.index, end, part);
+    case JobSpec::Kind::kFitCells:
+      return FitCells(spec, end);
     case JobSpec::Kind::kBalance:
       return changes_->Balance([end, update](const Result<uint64_t>& moved) {
         if (moved.ok()) update([&](JobInfo* info) { info->moved = *moved; });
@@ -98,6 +104,24 @@ void RocksJobs::Check(const std::string& table, Callback<CheckReport> done,
                   UnlessKilled(executor_, lives_->look_interval(), server, std::move(checked)));
   }
   join->End();
+}
+
+void RocksJobs::FitCells(const JobSpec& spec, DoneCallback done) {
+  const auto schema = catalog_->Table(spec.table);
+  if (!schema.ok()) return done(schema.status());
+  const IndexSpec* index = schema->FindIndex(spec.index);
+  if (index == nullptr) {
+    return done(NotFound("cannot " + spec.ToString() + ": the table has no such index"));
+  }
+  std::shared_ptr<const CellMap> map;
+  if (spec.cells_per_value > 0) {
+    auto fitted =
+        FitCellMap(*store_, *schema, *index, catalog_->Regions(schema->id), spec.cells_per_value);
+    if (!fitted.ok()) return done(fitted.status());
+    map = std::make_shared<const CellMap>(*std::move(fitted));
+  }
+  schemas_->SetCellMap(spec.table, spec.index, std::move(map),
+                       [done](const Result<TableSchema>& changed) { done(changed.status()); });
 }
 
 void RocksJobs::RebuildIndex(const std::string& table, const std::string& index, DoneCallback done,

@@ -11,6 +11,7 @@
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/job_table.h"
 #include "tamis/rocks/region_changes.h"
+#include "tamis/rocks/schema_changes.h"
 
 namespace tamis {
 
@@ -18,7 +19,7 @@ class RocksJobs : public std::enable_shared_from_this<RocksJobs> {
  public:
   // All arguments must outlive this object.
   RocksJobs(Executor* executor, Store* store, Catalog* catalog, std::shared_ptr<ServerLives> lives,
-            std::shared_ptr<RegionChanges> changes);
+            std::shared_ptr<RegionChanges> changes, SchemaChanges* schemas);
 
   void Start(JobSpec spec, Callback<uint64_t> done);
   Result<JobInfo> Find(uint64_t job) { return jobs_.Find(job); }
@@ -26,6 +27,8 @@ class RocksJobs : public std::enable_shared_from_this<RocksJobs> {
   // The work of the jobs. `part` is called after each part that was done.
   void Check(const std::string& table, Callback<CheckReport> done,
              const std::function<void()>& part);
+  // Samples the entries of the index that stand now.
+  void FitCells(const JobSpec& spec, DoneCallback done);
   void RebuildIndex(const std::string& table, const std::string& index, DoneCallback done,
                     const std::function<void()>& part);
 
@@ -38,6 +41,7 @@ class RocksJobs : public std::enable_shared_from_this<RocksJobs> {
   Catalog* const catalog_;
   const std::shared_ptr<ServerLives> lives_;
   const std::shared_ptr<RegionChanges> changes_;
+  SchemaChanges* const schemas_;
   JobTable jobs_;
 };
 

@@ -135,4 +135,10 @@ void SchemaChanges::DropIndex(const std::string& table, const std::string& index
          [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
 }
 
+void SchemaChanges::SetCellMap(const std::string& table, const std::string& index,
+                               std::shared_ptr<const CellMap> map, Callback<TableSchema> done) {
+  Change(table, std::move(done),
+         [&](TableSchema old) { return WithCellMap(std::move(old), index, map); });
+}
+
 }  // namespace tamis

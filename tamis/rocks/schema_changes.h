@@ -29,6 +29,8 @@ class SchemaChanges {
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done);
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done);
   void DropIndex(const std::string& table, const std::string& index, Callback<TableSchema> done);
+  void SetCellMap(const std::string& table, const std::string& index,
+                  std::shared_ptr<const CellMap> map, Callback<TableSchema> done);
 
  private:
   Status Commit(TableSchema* schema, pb::RegionRecord* region);

@@ -362,6 +362,9 @@ std::string TableSchema::ToString() const {
     if (index.nulls == IndexNulls::kSkip) out += " nulls skip";
     if (!index.include.empty()) out += " include (" + ColumnNames(*this, index.include) + ")";
     if (index.IsPartial()) out += " where " + index.where.ToString(*this);
+    if (index.cell_map != nullptr) {
+      out += " ranges by " + std::to_string(index.cell_map->cells()) + " cells";
+    }
   }
   return out + "\n)";
 }

@@ -20,6 +20,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/table/cell_encoding.h"
+#include "tamis/table/cell_map.h"
 #include "tamis/table/expression.h"
 #include "tamis/table/key_part.h"
 #include "tamis/table/predicate.h"
@@ -68,6 +69,10 @@ struct IndexSpec {
   std::vector<uint32_t> include = {};
   Predicate where =
       {};  // rows for which it is not true have no entry; by default all rows have one
+
+  // Filters have a bit for each cell of this map besides, which excludes regions from ranges of the
+  // first column; nullptr: they have none.
+  std::shared_ptr<const CellMap> cell_map = nullptr;
 
   bool IsPartial() const { return where.kind != Predicate::Kind::kTrue; }
 };

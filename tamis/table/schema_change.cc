@@ -59,6 +59,17 @@ Result<TableSchema> WithIndex(TableSchema schema, IndexSpec index) {
   return Next(std::move(schema));
 }
 
+Result<TableSchema> WithCellMap(TableSchema schema, std::string_view index,
+                                std::shared_ptr<const CellMap> map) {
+  const IndexSpec* found = schema.FindIndex(index);
+  if (found == nullptr) {
+    return NotFound("cannot fit the cells of index \"" + std::string(index) + "\": table \"" +
+                    schema.name + "\" has none");
+  }
+  schema.indexes[static_cast<size_t>(found - schema.indexes.data())].cell_map = std::move(map);
+  return Next(std::move(schema));
+}
+
 Result<TableSchema> WithoutIndex(TableSchema schema, std::string_view index) {
   const IndexSpec* found = schema.FindIndex(index);
   if (found == nullptr) {

@@ -2,6 +2,7 @@
 // of the schema, with new ids where needed; an id is never reused within its table.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "tamis/base/status.h"
@@ -17,6 +18,9 @@ Result<TableSchema> NewTable(TableSchema wanted, uint32_t table_id);
 Result<TableSchema> WithColumn(TableSchema schema, Column column);
 // The seed of the index is the one that the caller has set.
 Result<TableSchema> WithIndex(TableSchema schema, IndexSpec index);
+// nullptr: the index has no cells from here on.
+Result<TableSchema> WithCellMap(TableSchema schema, std::string_view index,
+                                std::shared_ptr<const CellMap> map);
 Result<TableSchema> WithoutIndex(TableSchema schema, std::string_view index);
 
 }  // namespace tamis

@@ -149,6 +149,25 @@ TEST(SchemaTest, AnIndexWithMoreThanColumnsIsRefusedByOlderSoftware) {
             "extension { required: WHERE nulls: SKIP where { kind: IS_NULL column: 1 } }");
 }
 
+TEST(SchemaTest, CellMapsOfIndexesAreWrittenAndRead) {
+  TableSchema schema = SchemaOfAllTypes();
+  schema.indexes[1].cell_map =
+      std::make_shared<const CellMap>(*CellMap::Create({{"a", 1}, {"b", 7}}, 9));
+  const std::string bytes = SerializeSchema(schema);
+  pb::Schema written;
+  ASSERT_TRUE(written.ParseFromString(bytes));
+  EXPECT_EQ(written.indexes(1).nulls(), pb::Index::EXTENDED);
+  const auto read = ParseSchema(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_NE(read->indexes[1].cell_map, nullptr);
+  EXPECT_EQ(*read->indexes[1].cell_map, *schema.indexes[1].cell_map);
+  EXPECT_EQ(read->indexes[0].cell_map, nullptr);
+  EXPECT_EQ(SerializeSchema(*read), bytes);
+  EXPECT_THAT(read->ToString(), HasSubstr("ranges by 9 cells"));
+  written.mutable_indexes(1)->mutable_extension()->set_cell_map("damaged");
+  EXPECT_FALSE(ParseSchema(written.SerializeAsString()).ok());
+}
+
 TEST(SchemaTest, FeaturesOfIndexesThatAreNotSupportedAreRefused) {
   using Extension = pb::Index::Extension;
   pb::Schema good;
@@ -170,7 +189,7 @@ TEST(SchemaTest, FeaturesOfIndexesThatAreNotSupportedAreRefused) {
   EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::COMPUTED); }),
               HasSubstr("requires COMPUTED, which this version does not support"));
   EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::RANGES); }),
-              HasSubstr("requires RANGES, which this version does not support"));
+              HasSubstr("exactly the features"));
   EXPECT_THAT(refusal([](Extension*) {}), HasSubstr("exactly the features"));
   EXPECT_THAT(refusal([](Extension* e) { e->add_include(1); }), HasSubstr("exactly the features"));
   EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::INCLUDE); }),

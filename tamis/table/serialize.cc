@@ -236,6 +236,7 @@ std::vector<pb::Index::Extension::Feature> RequiredFeatures(const IndexSpec& ind
   std::vector<pb::Index::Extension::Feature> required;
   if (!index.include.empty()) required.push_back(pb::Index::Extension::INCLUDE);
   if (index.IsPartial()) required.push_back(pb::Index::Extension::WHERE);
+  if (index.cell_map != nullptr) required.push_back(pb::Index::Extension::RANGES);
   return required;
 }
 
@@ -258,6 +259,7 @@ void ToMessage(const IndexSpec& index, pb::Index* out) {
   extension->set_nulls(nulls);
   extension->mutable_include()->Assign(index.include.begin(), index.include.end());
   if (index.IsPartial()) ToMessage(index.where, extension->mutable_where());
+  if (index.cell_map != nullptr) extension->set_cell_map(index.cell_map->Serialize());
 }
 
 Status ReadExtension(const pb::Index& message, IndexSpec* index) {
@@ -270,7 +272,7 @@ Status ReadExtension(const pb::Index& message, IndexSpec* index) {
       return DataLoss(what + "requires feature number " + std::to_string(number) +
                       ", which this version does not know; use the version that made the index");
     }
-    if (number >= pb::Index::Extension::COMPUTED) {
+    if (number == pb::Index::Extension::COMPUTED) {
       return DataLoss(
           what + "requires " +
           pb::Index::Extension::Feature_Name(static_cast<pb::Index::Extension::Feature>(number)) +
@@ -282,6 +284,10 @@ Status ReadExtension(const pb::Index& message, IndexSpec* index) {
   index->include = {extension.include().begin(), extension.include().end()};
   if (extension.has_where()) {
     TAMIS_ASSIGN_OR_RETURN(index->where, FromMessage(extension.where()));
+  }
+  if (!extension.cell_map().empty()) {
+    TAMIS_ASSIGN_OR_RETURN(CellMap map, CellMap::Deserialize(extension.cell_map()));
+    index->cell_map = std::make_shared<const CellMap>(std::move(map));
   }
   if (required.empty() || required != RequiredFeatures(*index)) {
     return DataLoss(what + "does not have exactly the features that it requires");

@@ -432,6 +432,11 @@ class ProgramTest(unittest.TestCase):
                       self.run_tamis("index", "list", "people"))
         self.assertEqual(self.sql("SELECT name FROM people WHERE born = 1815"), [{"name": "ada"}])
         self.run_tamis("index", "rebuild", "people")
+        self.run_tamis("index", "ranges", "people", "by_born", "--cells", "4")
+        self.assertIn("ranges by", self.run_tamis("table", "describe", "people"))
+        self.assertEqual(self.sql("SELECT name FROM people WHERE born BETWEEN 1800 AND 1820"), [{"name": "ada"}])
+        self.run_tamis("index", "ranges", "people", "by_born", "--cells", "0")
+        self.assertNotIn("ranges by", self.run_tamis("table", "describe", "people"))
         self.run_tamis("index", "drop", "people", "by_born")
         self.assertNotIn("by_born", self.run_tamis("index", "list", "people"))
         region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]

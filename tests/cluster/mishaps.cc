@@ -118,8 +118,9 @@ void Mishaps::Split(const pb::RegionRecord& region) {
 // of it late.
 void Mishaps::ToggleIndex() {
   const auto schema = sim_.cluster().catalog().Table(table_->id);
-  const IndexSpec index = random_.OneIn(3) ? RandomRows::IndexOnName(options_.fpr)
-                                           : RandomRows::IndexOnBoth(options_.fpr);
+  const IndexSpec index =
+      RandomRows::WithCells(random_.OneIn(3) ? RandomRows::IndexOnName(options_.fpr)
+                                             : RandomRows::IndexOnBoth(options_.fpr));
   const bool there = schema->FindIndex(index.name) != nullptr;
   const int64_t key = rows_.RandomKey();
   const auto done = [this, there, key](const Result<TableSchema>& changed) {

@@ -124,9 +124,10 @@ class RandomCluster {
   void Count(const std::string& what) { ++counts_[what]; }
 
   void CreateTable() {
-    auto made = Await<Result<TableSchema>>(&executor(), [&](auto done) {
-      cluster().CreateTable(RandomRows::Schema(FprOf(options_.seed)), done);
-    });
+    TableSchema schema = RandomRows::Schema(FprOf(options_.seed));
+    for (IndexSpec& index : schema.indexes) index = RandomRows::WithCells(std::move(index));
+    auto made = Await<Result<TableSchema>>(&executor(),
+                                           [&](auto done) { cluster().CreateTable(schema, done); });
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
     table_ = std::make_shared<const TableSchema>(*made);
     mishaps_.set_table(table_);

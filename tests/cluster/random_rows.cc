@@ -1,6 +1,9 @@
 #include "tests/cluster/random_rows.h"
 
+#include <algorithm>
+
 #include "tamis/rocks/index_entry.h"
+#include "tamis/table/codec.h"
 
 namespace tamis {
 namespace {
@@ -59,6 +62,21 @@ IndexSpec RandomRows::IndexOnBoth(double fpr) {
 
 IndexSpec RandomRows::IndexOnName(double fpr) {
   return {.name = "name", .columns = {kName}, .fpr = fpr, .expected_values = 12};
+}
+
+IndexSpec RandomRows::WithCells(IndexSpec index) {
+  std::vector<std::string> sample;
+  for (int i = 0; i < 120; ++i) {
+    const std::string digits = std::to_string(i);
+    const Value value = index.columns[0] == kGroup  ? Value::Text("g" + digits)
+                        : index.columns[0] == kName ? Value::Text("n" + digits)
+                                                    : Value::Int64(i - 20);
+    AppendIndexed(value, &sample.emplace_back());
+  }
+  std::ranges::sort(sample);
+  index.cell_map =
+      std::make_shared<const CellMap>(CellMap::Fit(sample, {.cells = 90, .knots = 20}));
+  return index;
 }
 
 Column RandomRows::AddedColumn(size_t position) {

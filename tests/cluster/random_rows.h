@@ -40,6 +40,8 @@ class RandomRows {
   // Indexes that are created and dropped.
   static IndexSpec IndexOnBoth(double fpr = kFpr);
   static IndexSpec IndexOnName(double fpr = kFpr);
+  // The same index with cells: few, so that values share some, more where they are wanted so.
+  static IndexSpec WithCells(IndexSpec index);
   static Column AddedColumn(size_t position);
   static Row KeyRow(int64_t key);  // the other columns are NULL
   // Sets kStart as it follows from the name.

@@ -32,6 +32,8 @@ std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row
     if (row[first].is_null()) continue;
     conditions.push_back(Predicate::Compare(first, Op::kLe, row[first]));
     conditions.push_back(Predicate::Compare(first, Op::kGe, row[first]));
+    conditions.push_back(Predicate::And({Predicate::Compare(first, Op::kGe, row[first]),
+                                         Predicate::Compare(first, Op::kLe, row[first])}));
   }
   if (!equal.empty()) conditions.push_back(Predicate::And(std::move(equal)));
   return conditions;

@@ -1,0 +1,111 @@
+// Ranges of values: cells that are fitted to an index exclude the regions that hold none of them,
+// and minima and maxima follow deletes, in every kind of cluster that can do so.
+#include <gmock/gmock.h>
+
+#include "tests/cluster/cluster_suite.h"
+
+namespace tamis {
+namespace {
+
+using Op = Predicate::Op;
+
+class ClusterCells : public ClusterSuite {
+ protected:
+  static constexpr int kRows = 1600;
+  static constexpr int kStep = 100;  // between two values
+
+  // Values that are independent of the key.
+  static Row Scattered(int i) {
+    return {Value::Text(NameOf(i)), Value(), Value::Int64(i * 7919LL % kRows * kStep)};
+  }
+  void FillScattered() {
+    for (int i = 200; i < kRows; i += 200) {
+      ASSERT_TRUE(kind_->Split(Regions().back().id, KeyOf(i)).ok());
+    }
+    std::vector<Write> writes;
+    for (int i = 0; i < kRows; ++i) writes.push_back({.row = Scattered(i)});
+    for (const Status& status : engine_->Apply(table_, std::move(writes))) {
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    ASSERT_TRUE(kind_->Reconcile("packages").ok());
+  }
+  Status Fit(uint32_t cells_per_value) {
+    const auto job = kind_->Run({.kind = JobSpec::Kind::kFitCells,
+                                 .table = "packages",
+                                 .index = "size",
+                                 .cells_per_value = cells_per_value});
+    if (!job.ok()) return job.status();
+    TAMIS_RETURN_IF_ERROR(kind_->Reconcile("packages").status());
+    auto table = engine_->Table("packages");
+    if (table.ok()) table_ = *table;
+    return table.status();
+  }
+  static Predicate Between(int64_t low, int64_t high) {
+    return Predicate::And({Predicate::Compare(kSize, Op::kGe, Value::Int64(low)),
+                           Predicate::Compare(kSize, Op::kLe, Value::Int64(high))});
+  }
+  // How many regions were asked for ranges between two values, which none holds a value of.
+  uint64_t AskedBetweenValues(uint64_t* by_cells) {
+    uint64_t asked = 0;
+    for (int i = 100; i < kRows; i += 100) {
+      Explain explain;
+      EXPECT_TRUE(FindRouted(Between(i * kStep + 10, i * kStep + 20), &explain).empty());
+      asked += explain.regions_asked;
+      *by_cells += explain.regions_excluded_by_cells;
+    }
+    return asked;
+  }
+};
+
+TEST_P(ClusterCells, RangesAskFewRegionsOnceCellsAreFitted) {
+  FillScattered();
+  const Status fitted = Fit(16);
+  if (fitted.code() == StatusCode::kInvalidArgument) {
+    EXPECT_THAT(fitted.message(), ::testing::HasSubstr("does not support cells yet"));
+    GTEST_SKIP() << fitted;
+  }
+  ASSERT_TRUE(fitted.ok()) << fitted;
+  ASSERT_NE(table_->FindIndex("size")->cell_map, nullptr);
+  uint64_t by_cells = 0;
+  // There are 15 ranges and 8 regions; each cell has a value with a chance of 1/16.
+  EXPECT_LE(AskedBetweenValues(&by_cells), 25u);
+  EXPECT_GE(by_cells, 90u);
+  Explain explain;
+  EXPECT_EQ(FindRouted(Between(500, 500 + 3 * kStep), &explain).size(), 4u);
+  EXPECT_LE(explain.regions_asked, 6u);
+  EXPECT_THAT(explain.ToLine(), ::testing::HasSubstr(" by cells, "));
+
+  // Values between the others, and beyond all that were there.
+  for (const int64_t value : {10'010, 50'015, kRows * kStep + 12'345}) {
+    Row row = Scattered(3);
+    row[kSize] = Value::Int64(value);
+    ASSERT_TRUE(Put(*engine_, row).ok());
+    EXPECT_EQ(Find(Between(value - 5, value + 5)), std::vector<Row>{row});
+  }
+  ASSERT_TRUE(Put(*engine_, Scattered(3)).ok());
+
+  // Daughters and merged regions follow the same map.
+  ASSERT_TRUE(kind_->Split(Regions().front().id, KeyOf(100)).ok());
+  ASSERT_TRUE(kind_->Reconcile("packages").ok());
+  by_cells = 0;
+  EXPECT_LE(AskedBetweenValues(&by_cells), 28u);
+  for (int i = 0; i < kRows; i += 50) {
+    const Row row = Scattered(i);
+    const int64_t size = row[kSize].int64();
+    EXPECT_EQ(Find(Between(size - 1, size + 1)), std::vector<Row>{row});
+  }
+
+  // By another map, and by none.
+  ASSERT_TRUE(Fit(4).ok());
+  EXPECT_EQ(Find(Between(500, 500 + 3 * kStep)).size(), 4u);
+  ASSERT_TRUE(Fit(0).ok());
+  EXPECT_EQ(table_->FindIndex("size")->cell_map, nullptr);
+  by_cells = 0;
+  EXPECT_GE(AskedBetweenValues(&by_cells), 100u);
+  EXPECT_EQ(by_cells, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ClusterCells, ::testing::ValuesIn(ClusterKinds()), NameOfKind);
+
+}  // namespace
+}  // namespace tamis
