@@ -1,6 +1,7 @@
 // tamis table, tamis index.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "tamis/cli/command.h"
@@ -23,7 +24,7 @@ struct Options {
   std::string nulls = "index";
   std::vector<std::string> include;
   std::string where;
-  uint32_t cells_per_value = JobSpec{}.cells_per_value;
+  uint64_t cells_per_value = JobSpec{}.cells_per_value;
   TableOptions definition;
   DropOptions drop;
 };
@@ -182,7 +183,8 @@ Status FitCells(Connection* connection, const Options& options) {
       ->Run({.kind = JobSpec::Kind::kFitCells,
              .table = options.table,
              .index = options.index,
-             .cells_per_value = options.cells_per_value})
+             .cells_per_value =
+                 static_cast<uint32_t>(std::min<uint64_t>(options.cells_per_value, UINT32_MAX))})
       .status();
 }
 
