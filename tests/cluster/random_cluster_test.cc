@@ -132,9 +132,9 @@ std::vector<std::string_view> FaultNames() {
                                              "stop_before_bounds"};
   // FilterClearerTest and IndexFilterClearingTest find these: here a write has to meet one of the
   // few moments of a clearing in its cell.
-  const std::set<std::string_view> clearing = {"clear_amid_writes", "clear_by_old_snapshot",
+  const std::set<std::string_view> clearing = {"clear_amid_writes",  "clear_by_old_snapshot",
                                                "undecided_is_empty", "clear_despite_writes",
-                                               "clear_incomplete"};
+                                               "clear_incomplete",   "leave_before_commit"};
   // No search of this test counts: AggregatesTest finds these.
   const std::set<std::string_view> counting = {"page_added_twice", "group_lost_between_pages"};
   for (const auto& [name, member] : kFaults) {
