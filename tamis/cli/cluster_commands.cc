@@ -8,6 +8,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
+#include "tamis/cluster/server_state_name.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
@@ -103,18 +104,6 @@ Status Balance(Connection* connection, const Options&) {
                          connection->session()->Run({.kind = JobSpec::Kind::kBalance}));
   std::printf("%llu regions moved\n", static_cast<unsigned long long>(job.moved));
   return Status::Ok();
-}
-
-std::string_view StateName(ServerInfo::State state) {
-  switch (state) {
-    case ServerInfo::State::kLive:
-      return "live";
-    case ServerInfo::State::kPaused:
-      return "paused";
-    case ServerInfo::State::kDead:
-      return "dead";
-  }
-  return "";
 }
 
 int64_t Millis(Duration duration) {

@@ -3,27 +3,10 @@
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/table_statements.h"
 #include "tamis/cluster/hidden_tables.h"
-#include "tamis/sql/extension.h"
+#include "tamis/server/memory_database.h"
 #include "tamis/table/timestamp.h"
 
 namespace tamis {
-namespace {
-
-// Which session the connection that is being opened belongs to: SQLite hands its own functions only
-// to an extension's entry point.
-thread_local std::shared_ptr<Session> opening;
-thread_local Status opened;
-
-int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
-  if (opening == nullptr) return SQLITE_OK;  // a connection that other code in the process opens
-  const std::shared_ptr<Session> session = std::move(opening);
-  opening = nullptr;
-  opened = Extend(db, api, session);
-  return opened.ok() ? SQLITE_OK : SQLITE_ERROR;
-}
-
-}  // namespace
-
 OpenedStore::Options StoreOptionsOf(const Invocation& invocation, bool create) {
   return {.max_filter_bytes = invocation.filter_memory,
           .servers = invocation.servers,
@@ -59,19 +42,7 @@ Status Connection::OpenStore(bool create) {
   return Status::Ok();
 }
 
-Status Connection::OpenDatabase() {
-  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
-  opening = session_;
-  const int rc = sqlite3_open(":memory:", &db_);
-  if (!opened.ok()) return opened;
-  if (rc != SQLITE_OK) return LastError(rc);
-  // sqlite3_interrupt would miss a statement that has not begun yet.
-  sqlite3_progress_handler(
-      db_, 10'000,
-      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
-      &session_->cancelled);
-  return Status::Ok();
-}
+Status Connection::OpenDatabase() { return server::OpenMemoryDatabase(session_, &db_); }
 
 Status Connection::CheckStore() const {
   if (store_) return Status::Ok();

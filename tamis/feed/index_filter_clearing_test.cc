@@ -278,7 +278,7 @@ TEST(IndexFilterClearingTest, ACellThatWasNotFoundEmptyIsOccupied) {
 }
 
 // Entries of rows are missing while an index is rebuilt: a search does not find them.
-TEST(IndexFilterClearingTest, NothingIsClearedWhileEntriesMayBeMissing) {
+TEST(IndexFilterClearingTest, ClearingWaitsWhileEntriesMayBeMissing) {
   for (const bool rule : {true, false}) {
     for (const bool begins_in_a_round : {true, false}) {
       Faults faults;
@@ -298,7 +298,7 @@ TEST(IndexFilterClearingTest, NothingIsClearedWhileEntriesMayBeMissing) {
   }
 }
 
-TEST(IndexFilterClearingTest, NothingIsClearedWhileAGenerationIsBuilt) {
+TEST(IndexFilterClearingTest, ClearingWaitsWhileAGenerationIsBuilt) {
   Scene scene({}, {"b", "d", "l"});
   for (const Step& step : Erase("d")) step(&scene);
   scene.BeginClearing();

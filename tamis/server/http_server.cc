@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tamis/server/problem.h"
+#include "tamis/table/expression.h"
 
 namespace tamis::server {
 namespace {
@@ -71,12 +72,6 @@ struct Shared {
   }
 };
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 Request Plain(http::request<http::string_body>&& message) {
   Request request{.method = std::string(message.method_string())};
   const std::string target(message.target());
@@ -84,7 +79,7 @@ Request Plain(http::request<http::string_body>&& message) {
   request.path = target.substr(0, mark);
   if (mark != std::string::npos) request.query = target.substr(mark + 1);
   for (const auto& field : message) {
-    request.headers[LowerCase(field.name_string())] = std::string(field.value());
+    request.headers[AsciiLower(field.name_string())] = std::string(field.value());
   }
   request.body = std::move(message.body());
   return request;

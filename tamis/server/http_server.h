@@ -1,9 +1,9 @@
 // HttpServer: HTTP/1.1 with or without TLS, asynchronous: a connection holds no thread, whether it
 // is idle or takes its answer slowly.
 //
-// What the parser refuses is answered here, as a problem (problem.h): 400 for what is no HTTP, 413
-// for a body and 431 for a head that is too long. A client that sends or takes nothing for the idle
-// time is disconnected.
+// The server itself answers a request that the parser refuses, by a problem (problem.h): 400 for
+// bytes that are no HTTP, 413 for a body and 431 for a head that is too long. A client that sends
+// or takes nothing for the idle time is disconnected.
 //
 // Threads: safe. The handler is called on a thread of the server and must not block.
 #pragma once

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tamis/table/expression.h"
+
 namespace tamis::server {
 namespace {
 
@@ -137,11 +139,8 @@ static_assert(std::is_sorted(std::begin(kFunctions), std::end(kFunctions)));
 // Settings that can be read and change nothing.
 constexpr std::string_view kReadablePragmas[] = {"table_info", "table_list", "table_xinfo"};
 
-std::string LowerCase(const char* text) {
-  std::string lower(text == nullptr ? "" : text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
+// SQLite gives nullptr for what an action has not.
+std::string LowerCase(const char* text) { return AsciiLower(text == nullptr ? "" : text); }
 
 }  // namespace
 

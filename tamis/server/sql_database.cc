@@ -2,23 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tamis/sql/extension.h"
+#include "tamis/server/memory_database.h"
 
 namespace tamis::server {
 namespace {
-
-// SQLite hands its own functions only to an extension's entry point; these tell it which session
-// the connection that is being opened belongs to.
-thread_local std::shared_ptr<Session> opening;
-thread_local Status opened;
-
-int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
-  if (opening == nullptr) return SQLITE_OK;  // a connection that other code in the process opens
-  const std::shared_ptr<Session> session = std::move(opening);
-  opening = nullptr;
-  opened = Extend(db, api, session);
-  return opened.ok() ? SQLITE_OK : SQLITE_ERROR;
-}
 
 int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& value) {
   if (value.is_null()) return sqlite3_bind_null(statement, at);
@@ -49,17 +36,7 @@ Result<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(const std::shared_ptr<Ope
   Session& session = *database->session_;
   session.engine = std::shared_ptr<Engine>(store, &store->engine());
   session.admin = std::shared_ptr<ClusterAdmin>(store, &store->admin());
-  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
-  opening = database->session_;
-  const int rc = sqlite3_open(":memory:", &database->db_);
-  opening = nullptr;
-  if (!opened.ok()) return std::exchange(opened, Status::Ok());
-  if (rc != SQLITE_OK) return database->ErrorOf(rc);
-  // sqlite3_interrupt would miss a statement that has not begun yet.
-  sqlite3_progress_handler(
-      database->db_, 10'000,
-      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
-      &session.cancelled);
+  TAMIS_RETURN_IF_ERROR(OpenMemoryDatabase(database->session_, &database->db_));
   database->sandbox_.Enclose(database->db_);
   return database;
 }

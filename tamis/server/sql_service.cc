@@ -135,7 +135,7 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
           }
         });
     database_->session()->searches = &searches_;
-    out_ = is_stream_ ? "{" : "{";
+    out_ = "{";
     AppendJsonHeader(statement_, &out_);
     out_ += is_stream_ ? "}\n" : ",\"rows\":[";
     Step();

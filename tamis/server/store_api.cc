@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tamis/base/exception_status.h"
+#include "tamis/cluster/server_state_name.h"
 #include "tamis/server/json_rows.h"
 #include "tamis/server/problem.h"
 
@@ -17,18 +18,6 @@ Response Document(const Json& json) {
 }
 
 std::string Quoted(const std::string& name) { return "\"" + name + "\""; }
-
-std::string_view StateName(ServerInfo::State state) {
-  switch (state) {
-    case ServerInfo::State::kLive:
-      return "live";
-    case ServerInfo::State::kPaused:
-      return "paused";
-    case ServerInfo::State::kDead:
-      return "dead";
-  }
-  return "";
-}
 
 Json ColumnNames(const TableSchema& table, const std::vector<uint32_t>& positions) {
   Json names = Json::array();

@@ -43,7 +43,7 @@ TEST(JsonPathTest, TheFirstOfEqualKeysCounts) {
   EXPECT_EQ(Find(R"({"\u0061": 1, "a": 2})", "$.a"), "1") << "keys are compared without escapes";
 }
 
-TEST(JsonPathTest, NothingIsFoundInMalformedText) {
+TEST(JsonPathTest, MalformedTextGivesNull) {
   for (const char* json : {"",
                            " ",
                            "{",
