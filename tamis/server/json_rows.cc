@@ -23,6 +23,10 @@ std::string_view TextOf(sqlite3_stmt* row, int column) {
                          : std::string_view(text, sqlite3_column_bytes(row, column));
 }
 
+void AppendHexadecimal(std::string_view bytes, std::string* out) {
+  *out += '"' + Value::Bytes(std::string(bytes)).ToString() + '"';
+}
+
 }  // namespace
 
 bool AppendJsonText(std::string_view text, std::string* out) {
@@ -36,7 +40,7 @@ bool AppendJsonText(std::string_view text, std::string* out) {
   return FindInvalidUtf8(text) == std::string_view::npos;
 }
 
-uint64_t AppendJsonRow(sqlite3_stmt* row, std::string* out) {
+uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out) {
   uint64_t replaced = 0;
   const int columns = sqlite3_column_count(row);
   *out += '[';
@@ -54,13 +58,21 @@ uint64_t AppendJsonRow(sqlite3_stmt* row, std::string* out) {
       case SQLITE_BLOB: {
         const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, i));
         const int size = sqlite3_column_bytes(row, i);
-        *out +=
-            '"' + Value::Bytes(std::string(bytes == nullptr ? "" : bytes, size)).ToString() + '"';
+        AppendHexadecimal({bytes == nullptr ? "" : bytes, static_cast<size_t>(size)}, out);
         break;
       }
-      case SQLITE_TEXT:
-        replaced += AppendJsonText(TextOf(row, i), out) ? 0 : 1;
+      case SQLITE_TEXT: {
+        const std::string_view text = TextOf(row, i);
+        if (not_utf8 == NotUtf8::kExact && FindInvalidUtf8(text) != std::string_view::npos) {
+          *out += "{\"text\":";
+          AppendHexadecimal(text, out);
+          *out += '}';
+          ++replaced;
+        } else {
+          replaced += AppendJsonText(text, out) ? 0 : 1;
+        }
         break;
+      }
       default:
         *out += "null";
     }

@@ -2,7 +2,8 @@
 //
 // Integers and finite reals are numbers; a real has the fewest digits that give the same double,
 // and an infinite one is the text "Inf" or "-Inf". Bytes are text, "0x" and hexadecimal digits.
-// Text that is not UTF-8 has U+FFFD instead of the bytes that are not.
+// Text that is not UTF-8 has U+FFFD instead of the bytes that are not, or as an exact text is an
+// object with all of its bytes: {"text": "0x61ff"}.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,8 +16,10 @@ namespace tamis::server {
 
 // Appends the text in quotes. Returns whether it was UTF-8.
 bool AppendJsonText(std::string_view text, std::string* out);
+enum class NotUtf8 { kReplaced, kExact };
+
 // Appends the row that the statement stands on. Returns the number of texts that were not UTF-8.
-uint64_t AppendJsonRow(sqlite3_stmt* row, std::string* out);
+uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out);
 // Appends "columns": the names, and "types": the declared types, null for other expressions.
 void AppendJsonHeader(sqlite3_stmt* statement, std::string* out);
 

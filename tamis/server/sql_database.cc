@@ -1,13 +1,35 @@
 #include "tamis/server/sql_database.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tamis/server/memory_database.h"
+#include "tamis/table/value.h"
 
 namespace tamis::server {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// {"bytes": "0x00ff"} and {"real": "Inf"}, which no other JSON value is. nullopt: another object.
+std::optional<int> BindObject(sqlite3_stmt* statement, int at, const nlohmann::json& object) {
+  if (object.size() != 1 || !object.begin()->is_string()) return std::nullopt;
+  const std::string text = object.begin()->get<std::string>();
+  if (object.begin().key() == "real" && (text == "Inf" || text == "-Inf")) {
+    return sqlite3_bind_double(statement, at, text == "Inf" ? kInfinity : -kInfinity);
+  }
+  if (object.begin().key() != "bytes") return std::nullopt;
+  const auto bytes = Value::Parse(Type::kBytes, text);
+  if (!bytes.ok()) return std::nullopt;
+  return sqlite3_bind_blob64(statement, at, bytes->str().data(), bytes->str().size(),
+                             SQLITE_TRANSIENT);
+}
+
 int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& value) {
+  if (value.is_object()) {
+    if (const auto bound = BindObject(statement, at, value)) return *bound;
+  }
   if (value.is_null()) return sqlite3_bind_null(statement, at);
   if (value.is_boolean()) return sqlite3_bind_int(statement, at, value.get<bool>() ? 1 : 0);
   if (value.is_number_integer() &&

@@ -24,6 +24,7 @@ struct SqlRequest {
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<uint64_t> max_rows;
   bool explain = false;
+  NotUtf8 not_utf8 = NotUtf8::kReplaced;
 };
 
 Result<SqlRequest> ParseRequest(const std::string& body) {
@@ -55,10 +56,13 @@ Result<SqlRequest> ParseRequest(const std::string& body) {
     } else if (name == "explain") {
       if (!value.is_boolean()) return wrong("true or false");
       request.explain = value.get<bool>();
+    } else if (name == "exact_texts") {
+      if (!value.is_boolean()) return wrong("true or false");
+      request.not_utf8 = value.get<bool>() ? NotUtf8::kExact : NotUtf8::kReplaced;
     } else {
       return InvalidArgument(what + "\"" + name +
-                             "\" is no member; they are sql, parameters, timeout_ms, max_rows and "
-                             "explain");
+                             "\" is no member; they are sql, parameters, timeout_ms, max_rows, "
+                             "explain and exact_texts");
     }
   }
   if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is missing");
@@ -169,7 +173,7 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
         return Complete();
       }
       if (!is_stream_ && rows_ > 0) out_ += ',';
-      replaced_ += AppendJsonRow(statement_, &out_);
+      replaced_ += AppendJsonRow(statement_, request_.not_utf8, &out_);
       if (is_stream_) out_ += '\n';
       ++rows_;
       if (is_stream_) {

@@ -39,8 +39,12 @@ Json IndexJson(const TableSchema& table, const IndexSpec& index) {
 Json TableJson(const TableSchema& table) {
   Json columns = Json::array();
   for (const Column& column : table.columns) {
-    columns.push_back(
-        {{"name", column.name}, {"type", TypeName(column.type)}, {"nullable", column.nullable}});
+    Json json = {
+        {"name", column.name}, {"type", TypeName(column.type)}, {"nullable", column.nullable}};
+    if (column.is_computed()) {
+      json["computed"] = column.expression->ToString(table.columns[column.expression->source].name);
+    }
+    columns.push_back(std::move(json));
   }
   Json indexes = Json::array();
   for (const IndexSpec& index : table.indexes) indexes.push_back(IndexJson(table, index));
@@ -171,7 +175,9 @@ Response StoreApi::Table(const Call& call) {
   return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
-    return Document(TableJson(*table));
+    Json json = TableJson(*table);
+    json["estimated_rows"] = database->session()->EstimatedRows(*table);
+    return Document(json);
   });
 }
 
@@ -249,7 +255,7 @@ Response StoreApi::GetRow(const Call& call) {
       const int rc = sqlite3_step(statement);
       if (rc == SQLITE_ROW) {
         std::string values;
-        AppendJsonRow(statement, &values);
+        AppendJsonRow(statement, NotUtf8::kReplaced, &values);
         const Json row = Json::parse(values);
         Json object = Json::object();
         for (int i = 0; i < sqlite3_column_count(statement); ++i) {
