@@ -178,6 +178,20 @@ Status RebuildIndex(Connection* connection, const Options& options) {
       .status();
 }
 
+Status WaitForIndexes(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
+  if (!options.index.empty() && schema->FindIndex(options.index) == nullptr) {
+    return NotFound("table \"" + options.table + "\" has no index \"" + options.index + "\"");
+  }
+  for (const IndexSpec& index : schema->indexes) {
+    if (!options.index.empty() && index.name != options.index) continue;
+    TAMIS_ASSIGN_OR_RETURN(const IndexProgress progress,
+                           connection->session()->AwaitIndex(schema->name, index.name));
+    fmt::print("{}.{}: ready, {} entries\n", schema->name, index.name, progress.entries);
+  }
+  return Status::Ok();
+}
+
 Status FitCells(Connection* connection, const Options& options) {
   return connection->session()
       ->Run({.kind = JobSpec::Kind::kFitCells,
@@ -247,8 +261,8 @@ void AddTableCommands(Command app, Invocation* invocation) {
                      "Delete a table that was attached, too, with all the rows that others have "
                      "in it");
 
-  Command index =
-      app.AddCommand("index", "Create, drop, rebuild and list indexes, and fit their cells");
+  Command index = app.AddCommand(
+      "index", "Create, drop, rebuild and list indexes, wait for them, and fit their cells");
   index.RequireCommand();
   Command create = add(index, "create", "Create an index while the table is in use", CreateIndex);
   table_argument(create);
@@ -280,6 +294,12 @@ void AddTableCommands(Command app, Invocation* invocation) {
           RebuildIndex);
   table_argument(rebuild);
   rebuild.AddOption("INDEX", options->index, "The index; all of the table when left out");
+  Command wait = add(index, "wait",
+                     "Wait until all regions have built an index; until then searches by it scan "
+                     "the regions that have not",
+                     WaitForIndexes);
+  table_argument(wait);
+  wait.AddOption("INDEX", options->index, "The index; all of the table when left out");
   Command ranges =
       add(index, "ranges", "Let an index exclude regions from ranges: fit cells to its values",
           FitCells);

@@ -1,6 +1,6 @@
 #include "tamis/cluster/await_job.h"
 
-#include "tamis/base/backoff.h"
+#include "tamis/cluster/poll_pause.h"
 
 namespace tamis {
 
@@ -8,19 +8,14 @@ Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wa
   TAMIS_ASSIGN_OR_RETURN(const uint64_t job, AwaitResult<uint64_t>(executor, wait, [&](auto done) {
                            admin->StartJob(std::move(spec), std::move(done));
                          }));
-  Backoff pause(std::chrono::milliseconds(1), std::chrono::seconds(1));
+  Backoff backoff(std::chrono::milliseconds(1), std::chrono::seconds(1));
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(JobInfo info, AwaitResult<JobInfo>(executor, wait, [&](auto done) {
                              admin->GetJob(job, std::move(done));
                            }));
     if (info.ended && !info.status.ok()) return info.status;
     if (info.ended) return info;
-    // Nothing answers: the pause ends by the clock or by cancellation.
-    Answers<bool> nobody(executor);
-    Wait next{.deadline = std::min(wait.deadline, executor->Now() + pause.Next()),
-              .cancelled = wait.cancelled};
-    (void)nobody.Next(next);
-    if (wait.IsCancelled() || executor->Now() >= wait.deadline) {
+    if (!PauseBeforePoll(executor, wait, &backoff)) {
       return wait.Failure().WithContext("waited for job " + std::to_string(job) + ", to " +
                                         info.spec.ToString() + ", which goes on");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/cluster/await_index.h"
 #include "tamis/cluster/await_job.h"
 #include "tamis/query/define_table.h"
 
@@ -42,6 +43,12 @@ Result<SchemaPtr> Session::Define(const TableSchema& definition) {
 Result<JobInfo> Session::Run(JobSpec spec) {
   TAMIS_RETURN_IF_ERROR(CheckAdmin());
   return AwaitJob(admin.get(), &engine->executor(), {.cancelled = &cancelled}, std::move(spec));
+}
+
+Result<IndexProgress> Session::AwaitIndex(const std::string& table, const std::string& index) {
+  TAMIS_RETURN_IF_ERROR(CheckAdmin());
+  return tamis::AwaitIndex(admin.get(), &engine->executor(), {.cancelled = &cancelled}, table,
+                           index);
 }
 
 double Session::EstimatedRows(const TableSchema& schema) {

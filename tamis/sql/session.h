@@ -82,6 +82,8 @@ struct Session {
   Result<SchemaPtr> Define(const TableSchema& definition);
   // The job once it has ended, however long that takes.
   Result<JobInfo> Run(JobSpec spec);
+  // The progress of the index once each region has built it, however long that takes.
+  Result<IndexProgress> AwaitIndex(const std::string& table, const std::string& index);
 
   // A rough number of rows, for cost estimates; asked of the cluster at most every few seconds.
   double EstimatedRows(const TableSchema& schema);

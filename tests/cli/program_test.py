@@ -110,6 +110,9 @@ class ProgramTest(unittest.TestCase):
                      "index open (customer) fpr 0.001 expected_values 10000 include (total) where status = 'open',",
                      "index large (customer) fpr 0.001 expected_values 10000 where total >= 400"):
             self.assertIn(part, described)
+        self.assertEqual(self.run_tamis("index", "wait", "orders", "large"), "orders.large: ready, 2 entries\n")
+        self.assertIn("orders.open: ready, 2 entries\n", self.run_tamis("index", "wait", "orders"))
+        self.assertIn('no index "small"', self.run_tamis("index", "wait", "orders", "small", expect=1))
         listed = self.run_tamis("index", "list", "orders")
         self.assertIn("orders.open (customer) include (total) where status = 'open'", listed)
         self.assertRegex(listed, r"orders\.open .* ready, 2 entries")
