@@ -16,6 +16,9 @@ using Kind = SqlPlan::Term::Kind;
 using Op = Predicate::Op;
 using Groups = SearchOptions::Groups;
 
+// sqlite3_vtab_distinct: 1 for GROUP BY, this for DISTINCT, 3 for DISTINCT with ORDER BY.
+constexpr int kDistinctInAnyOrder = 2;
+
 bool IsRange(Op op) { return op != Op::kEq; }
 
 // ---- Which constraints go down
@@ -191,9 +194,15 @@ bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_ind
 // whose values are in the order that SQLite gives them. Values of a decimal column may be numbers
 // or texts, and the texts of times before the year 0 or after 9999 sort in another order than the
 // times. A collation or a place of NULL that is not the default is no order that SQLite hands down.
+//
+// For GROUP BY, and DISTINCT with an order, groups are put into the order; the index is there for
+// the case that they are too many. Rows that cannot come as groups are left to SQLite, which sorts
+// them quicker than they are read in the order of an index.
 void PlanOrder(const TableSchema& schema, sqlite3_index_info* info, SqlPlan* plan) {
-  // For GROUP BY and DISTINCT rows need not come one after the other.
-  if (info->nOrderBy == 0 || plan->key_order || sqlite3_vtab_distinct(info) != 0) return;
+  if (info->nOrderBy == 0 || plan->key_order) return;
+  const int distinct = sqlite3_vtab_distinct(info);
+  if (distinct == kDistinctInAnyOrder) return;
+  if (distinct != 0 && plan->groups == Groups::kNone) return;
   std::vector<OrderTerm> order;
   const auto is_held = [&](uint32_t column) { return IsHeld(schema, *plan, column, info); };
   plan->sort = SqlPlan::Sort::kNoIndex;
@@ -342,7 +351,7 @@ void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_r
 // as SQLite tells. It does not tell whether the statement is an aggregate, unless it has GROUP BY
 // or DISTINCT, or uses no column at all.
 Groups GroupsFor(const SqlPlan& plan, const TableSchema& schema, sqlite3_index_info* info) {
-  if (plan.key_order || !plan.order.empty()) return Groups::kNone;
+  if (plan.key_order) return Groups::kNone;
   if (schema.columns.size() >= 63) return Groups::kNone;
   if (std::ranges::any_of(plan.terms,
                           [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; })) {
@@ -402,7 +411,7 @@ std::string SqlPlan::ToString(const TableSchema& schema) const {
   for (const Term& term : terms) out += (out.empty() ? "" : ", ") + TermText(term, schema);
   if (terms.empty()) out = "all rows";
   if (key_order) out += ", in key order";
-  if (groups != Groups::kNone) out += ", equal rows counted";
+  if (groups != Groups::kNone) out += each_once ? ", equal rows once" : ", equal rows counted";
   for (const OrderTerm& term : order) {
     out += (&term == order.data() ? ", in the order of " : ", ") +
            schema.columns[term.column].name + (term.descending ? " DESC" : "");
@@ -414,6 +423,7 @@ std::string SqlPlan::ToString(const TableSchema& schema) const {
   }
   if (key_order) out += "o";
   if (groups != Groups::kNone) out += groups == Groups::kWhole ? "w" : "g";
+  if (each_once) out += "d";
   for (const OrderTerm& term : order) {
     out += "r" + std::to_string(term.column) + "." + (term.descending ? "1" : "0");
   }
@@ -443,6 +453,8 @@ SqlPlan SqlPlan::Parse(std::string_view text) {
       plan.key_order = true;
     } else if (kind == 'w' || kind == 'g') {
       plan.groups = kind == 'w' ? Groups::kWhole : Groups::kSoon;
+    } else if (kind == 'd') {
+      plan.each_once = true;
     } else if (kind == 'r') {
       const uint32_t column = TakeNumber(&text);
       text.remove_prefix(1);
@@ -488,7 +500,11 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
     all_exact = all_exact && term->kind != Kind::kNoCase && term->kind != Kind::kLower;
   }
   plan.key_order = OrderIsKeyOrder(schema, plan, info);
+  if (session->groups) plan.groups = GroupsFor(plan, schema, info);
   PlanOrder(schema, info, &plan);
+  const int distinct = sqlite3_vtab_distinct(info);
+  if (distinct == 0 && !plan.order.empty()) plan.groups = Groups::kNone;
+  plan.each_once = plan.groups != Groups::kNone && distinct >= kDistinctInAnyOrder;
   info->orderByConsumed = plan.key_order || !plan.order.empty();
   if (all_exact && (info->nOrderBy == 0 || info->orderByConsumed != 0)) {
     // SQLite counts both itself: as many rows are fetched first as it may need. More may follow:
@@ -503,7 +519,6 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
       plan.columns->push_back(i);
     }
   }
-  plan.groups = GroupsFor(plan, schema, info);
   if (plan.groups != Groups::kNone) {
     std::erase_if(*plan.columns, [&](uint32_t column) { return schema.IsKey(column); });
   }

@@ -46,7 +46,10 @@ struct SqlPlan {
   bool key_order = false;
   // Whether rows may come as groups (search_options.h), as far as xBestIndex can see.
   SearchOptions::Groups groups = SearchOptions::Groups::kNone;
-  std::vector<OrderTerm> order;  // of an index; empty: none is asked of the search
+  // With groups, the statement needs no combination of their columns more than once.
+  bool each_once = false;
+  // Of an index; empty: none is asked of the search. With groups, these are put into the order.
+  std::vector<OrderTerm> order;
   // The reason why SQLite sorts the rows, when it does.
   enum class Sort { kNone, kNoIndex, kDecimal, kTime } sort = Sort::kNone;
 

@@ -206,11 +206,19 @@ TEST_F(SqlPlanTest, AnOrderThatAnIndexGivesGoesDown) {
       << "SQLite asks for no order";
 }
 
-// SQLite tells neither of the collation of a term nor of the place of NULL; and it may ask for an
-// order that need only bring equal rows together.
-TEST_F(SqlPlanTest, GroupsAreNotReadInTheOrderOfAnIndex) {
-  EXPECT_EQ(PlanOf("SELECT n, count(*) FROM t GROUP BY n").substr(0, 8), "all rows");
-  EXPECT_EQ(PlanOf("SELECT DISTINCT n FROM t").find("in the order"), std::string::npos);
+TEST_F(SqlPlanTest, GroupsArePutIntoTheOrderOfAnIndex) {
+  EXPECT_EQ(PlanOf("SELECT n, count(*) FROM t GROUP BY n"),
+            "all rows, equal rows counted, in the order of n");
+  EXPECT_EQ(PlanOf("SELECT n, count(*) FROM t GROUP BY n ORDER BY n DESC"),
+            "all rows, equal rows counted, in the order of n DESC");
+  EXPECT_EQ(PlanOf("SELECT DISTINCT n FROM t ORDER BY n"),
+            "all rows, equal rows once, in the order of n");
+  // SQLite drops duplicates of rows in any order.
+  EXPECT_EQ(PlanOf("SELECT DISTINCT n FROM t"), "all rows, equal rows once");
+  // Neither can come as groups.
+  EXPECT_EQ(PlanOf("SELECT n, sum(a) FROM t GROUP BY n"), "all rows");
+  EXPECT_EQ(PlanOf("SELECT n, count(*) FROM t GROUP BY n COLLATE NOCASE").find("in the order"),
+            std::string::npos);
 }
 
 TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {

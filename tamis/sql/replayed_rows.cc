@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tamis/query/index_order.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
@@ -9,11 +10,29 @@ namespace tamis {
 
 using Groups = SearchOptions::Groups;
 
-ReplayedRows::ReplayedRows(Engine* engine, SchemaPtr schema, SearchOptions options)
+namespace {
+
+bool GathersGroups(const SearchOptions& options) {
+  return options.groups != Groups::kNone && !options.order.empty();
+}
+
+// A search for groups gives them in no order.
+SearchOptions Searched(const SearchOptions& options) {
+  SearchOptions searched = options;
+  if (GathersGroups(options)) searched.order.clear();
+  return searched;
+}
+
+}  // namespace
+
+ReplayedRows::ReplayedRows(Engine* engine, SchemaPtr schema, SearchOptions options,
+                           const Needs& needs)
     : engine_(engine),
       schema_(std::move(schema)),
+      needs_(needs),
       options_(std::move(options)),
-      stream_(engine_->Search(schema_, options_)),
+      stream_(engine_->Search(schema_, Searched(options_))),
+      to_gather_(GathersGroups(options_)),
       grouping_(options_.groups != Groups::kNone) {}
 
 std::string ReplayedRows::CombinationOf(const Row& row) const {
@@ -23,32 +42,63 @@ std::string ReplayedRows::CombinationOf(const Row& row) const {
 }
 
 Status ReplayedRows::Next() {
-  if (group_.has_value() && given_ < group_->count) {
+  if (group_.has_value() && given_ < group_->count && !needs_.each_once) {
     ++given_;
     return Status::Ok();
   }
   if (grouping_ && group_.has_value()) {
-    given_before_[CombinationOf(group_->row)] += given_;
+    given_before_[CombinationOf(group_->row)] += group_->count;
     if (given_before_.size() == kMostCombinations) stream_.StopGrouping();
   }
   return Take();
 }
 
+Status ReplayedRows::Gather() {
+  GatheredGroups groups(needs_.most_gathered);
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(auto group, stream_.NextGroup());
+    if (!group.has_value()) break;
+    std::string combination = CombinationOf(group->row);
+    if (groups.Add(std::move(combination), *std::move(group))) continue;
+    earlier_.Add(stream_.explain());
+    grouping_ = false;
+    options_.groups = Groups::kNone;
+    stream_ = engine_->Search(schema_, options_);
+    return Status::Ok();
+  }
+  groups.Sort(options_.order);
+  gathered_ = std::move(groups);
+  return Status::Ok();
+}
+
+Result<std::optional<RowGroup>> ReplayedRows::NextGroup() {
+  if (std::exchange(to_gather_, false)) TAMIS_RETURN_IF_ERROR(Gather());
+  if (gathered_.has_value()) return gathered_->Take();
+  return stream_.NextGroup();
+}
+
+// Whether the row, which was found by the search that NeedKey began, was given out before.
+bool ReplayedRows::WasGiven() {
+  if (!key_given_.empty() && *KeyFormat(*schema_).Encode(group_->row) == key_given_) return true;
+  // Such a row has come since: its combination had its turn.
+  if (ComesBefore(options_.order, group_->row, first_)) return true;
+  if (given_before_.empty()) return false;
+  const auto given = given_before_.find(CombinationOf(group_->row));
+  if (given == given_before_.end()) return false;
+  if (--given->second == 0) given_before_.erase(given);
+  return true;
+}
+
 Status ReplayedRows::Take() {
   while (true) {
-    auto next = stream_.NextGroup();
+    auto next = NextGroup();
     if (!next.ok()) {
       group_.reset();
       return next.status();
     }
     group_ = *std::move(next);
     given_ = 1;
-    if (!group_.has_value() || !needed_key_) return Status::Ok();
-    if (!key_given_.empty() && *KeyFormat(*schema_).Encode(group_->row) == key_given_) continue;
-    if (given_before_.empty()) return Status::Ok();
-    const auto given = given_before_.find(CombinationOf(group_->row));
-    if (given == given_before_.end()) return Status::Ok();
-    if (--given->second == 0) given_before_.erase(given);
+    if (!group_.has_value() || !needed_key_ || !WasGiven()) return Status::Ok();
   }
 }
 
@@ -62,6 +112,7 @@ Result<RowGroup> ReplayedRows::FindCurrent() {
   }
   SearchOptions options = options_;
   options.predicate = Predicate::And(std::move(all));
+  options.order.clear();
   options.limit = 1;
   RowStream rows = engine_->Search(schema_, std::move(options));
   TAMIS_ASSIGN_OR_RETURN(auto found, rows.NextGroup());
@@ -79,6 +130,8 @@ Status ReplayedRows::NeedKey() {
   options_.groups = Groups::kNone;
   TAMIS_ASSIGN_OR_RETURN(group_, FindCurrent());
   TAMIS_ASSIGN_OR_RETURN(key_given_, KeyFormat(*schema_).Encode(group_->row));
+  first_ = group_->row;
+  gathered_.reset();
   earlier_.Add(stream_.explain());
   stream_ = engine_->Search(schema_, options_);
   needed_key_ = true;

@@ -8,6 +8,9 @@
 // the current combination first, then the rows of a new search, without as many rows of each
 // combination as were given out before.
 //
+// Groups in an order (options with both `groups` and `order`) are all gathered before the first one
+// is given out. If there are too many to be gathered, the rows are read in the order of an index.
+//
 // Threads: exclusive access. The engine outlives it.
 #pragma once
 
@@ -19,12 +22,17 @@
 
 #include "tamis/query/engine.h"
 #include "tamis/query/row_group.h"
+#include "tamis/sql/gathered_groups.h"
 
 namespace tamis {
 
 class ReplayedRows {
  public:
-  ReplayedRows(Engine* engine, SchemaPtr schema, SearchOptions options);
+  struct Needs {
+    bool each_once = false;  // no more than one row of each combination (DISTINCT)
+    size_t most_gathered = GatheredGroups::kMostCombinations;
+  };
+  ReplayedRows(Engine* engine, SchemaPtr schema, SearchOptions options, const Needs& needs);
 
   // To the first row, then to the next one.
   Status Next();
@@ -42,12 +50,18 @@ class ReplayedRows {
 
   std::string CombinationOf(const Row& row) const;
   Status Take();
+  Result<std::optional<RowGroup>> NextGroup();
+  Status Gather();
+  bool WasGiven();
   Result<RowGroup> FindCurrent();
 
   Engine* const engine_;
   const SchemaPtr schema_;
+  const Needs needs_;
   SearchOptions options_;
   RowStream stream_;
+  bool to_gather_ = false;
+  std::optional<GatheredGroups> gathered_;
   std::optional<RowGroup> group_;
   uint64_t given_ = 0;  // rows of the group, with the current one
   bool needed_key_ = false;
@@ -55,6 +69,7 @@ class ReplayedRows {
   // Rows given out without their keys, by combination; only while groups may come.
   std::unordered_map<std::string, uint64_t> given_before_;
   std::string key_given_;  // of the row that NeedKey found
+  Row first_;              // that row: with an order, rows before it are not given out any more
   Explain earlier_;        // of searches that this one replaced
   std::optional<Explain> sum_;
 };

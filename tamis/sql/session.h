@@ -14,6 +14,7 @@
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/query/engine.h"
 #include "tamis/query/explain.h"
+#include "tamis/sql/gathered_groups.h"
 
 namespace tamis {
 
@@ -39,6 +40,8 @@ struct Session {
   int explains = 0;
   // False: servers send rows, never groups of them.
   bool groups = true;
+  // So many groups are put into an order for GROUP BY; of more, the rows are read in it.
+  size_t most_gathered_groups = GatheredGroups::kMostCombinations;
   // While true nothing is written: a statement is run for its searches only.
   bool dry_run = false;
 

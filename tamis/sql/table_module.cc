@@ -302,7 +302,9 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqli
   }
   options->cancelled = &table->session->cancelled;
   options->timeout = kSearchPatience;
-  cursor->rows.emplace(table->session->engine.get(), *current, *std::move(options));
+  cursor->rows.emplace(table->session->engine.get(), *current, *std::move(options),
+                       ReplayedRows::Needs{.each_once = plan.each_once,
+                                           .most_gathered = table->session->most_gathered_groups});
   cursor->number = 0;
   return Next(base);
 }

@@ -227,15 +227,34 @@ class SqlBesideSqliteTest : public testing::Test {
       if (random_.OneIn(3)) {
         from = " FROM t LEFT JOIN " + other + " ON t.n = u.v AND " + RandomCondition();
       }
+      if (random_.OneIn(2)) {
+        shown = "t.n, " + shown;
+        rest = " GROUP BY t.n ORDER BY t.n" + std::string(random_.OneIn(2) ? " DESC" : "");
+      }
     } else {
       rest = " WHERE " + RandomCondition();
       if (random_.OneIn(2)) rest += (random_.OneIn(2) ? " OR " : " AND ") + RandomCondition();
-      if (random_.OneIn(2)) {
-        shown = column + ", " + shown;
-        rest += " GROUP BY " + column + " ORDER BY " + column;
-      }
+      if (random_.OneIn(2)) rest += RandomGroups(column, &shown);
     }
     return "SELECT " + shown + from + rest;
+  }
+
+  // GROUP BY, or DISTINCT in the place of an aggregate; each with an order, so that answers
+  // compare.
+  std::string RandomGroups(const std::string& column, std::string* shown) {
+    const auto way = [&] { return random_.OneIn(2) ? " DESC" : ""; };
+    std::string by = column, order = column + way();
+    if (random_.OneIn(3)) {
+      const std::string second = RandomColumn();
+      by += ", " + second;
+      order += ", " + second + way();
+    }
+    if (random_.OneIn(3)) {
+      *shown = "DISTINCT " + by;
+      return " ORDER BY " + order;
+    }
+    *shown = by + ", " + *shown;
+    return " GROUP BY " + by + " ORDER BY " + order;
   }
 
   void Compare(const std::string& sql) {
@@ -269,6 +288,7 @@ TEST_F(SqlBesideSqliteTest, AggregatesAreThoseOfPlainSqlite) {
   ASSERT_NO_FATAL_FAILURE(Fill());
   for (int i = 0; i < 500; ++i) {
     if (random_.OneIn(60)) SplitOne();
+    session_->most_gathered_groups = random_.OneIn(4) ? random_.Uniform(20) : 1000;
     ASSERT_NO_FATAL_FAILURE(Compare(RandomAggregate()));
   }
 }
