@@ -533,7 +533,7 @@ void BesideAWriter(const Arguments& arguments) {
   const uint64_t files = std::max<uint64_t>(1, arguments.keys / 4 / kFileKeys);
   const std::string directory = arguments.directory + "/keys";
   std::filesystem::remove_all(directory);
-  // Not one braced initializer: GCC 12 takes the functions of its `faults` for uninitialized at -O3.
+  // In a braced initializer GCC 12 takes the functions of `faults` for uninitialized, at -O3.
   lsm::TreeFilter::Options options;
   options.directory = directory;
   options.seed = 1;

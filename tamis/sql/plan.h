@@ -48,7 +48,7 @@ struct SqlPlan {
   SearchOptions::Groups groups = SearchOptions::Groups::kNone;
   // With groups, the statement needs no combination of their columns more than once.
   bool each_once = false;
-  // Of an index; empty: none is asked of the search. With groups, these are put into the order.
+  // The order of an index; empty: none is asked of the search. With groups, these are put into it.
   std::vector<OrderTerm> order;
   // The reason why SQLite sorts the rows, when it does.
   enum class Sort { kNone, kNoIndex, kDecimal, kTime } sort = Sort::kNone;
