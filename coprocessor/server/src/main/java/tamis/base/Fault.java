@@ -133,6 +133,20 @@ public enum Fault {
   UNCOUNTED_BEFORE_COMMIT,
   /** A filter is counted anew while writers are between both. */
   RECOUNT_AMONG_WRITERS,
+  /** A write is registered no longer than it takes to count its entries: rule (a) of clearing (tamis::IndexFilter). */
+  LEFT_BEFORE_COMMIT,
+  /** Cells are cleared for which writes are registered: (b). */
+  CLEARED_AMID_WRITES,
+  /** The snapshot in which a clearer looks for entries is taken before the cells are named: (c). */
+  CLEARED_BY_OLD_SNAPSHOT,
+  /** A cell is empty where the search for its entries gave up: (c). */
+  UNDECIDED_IS_EMPTY,
+  /** Cells are cleared though writes have registered for them meanwhile: (d). */
+  CLEARED_DESPITE_WRITES,
+  /** Cells are cleared while entries of rows may be missing in the index: (e). */
+  CLEARED_WHILE_INCOMPLETE,
+  /** A write does not wait until coordinators know that the cell of its value is occupied. */
+  CELL_FLIPS_NOT_WAITED_FOR,
   /** A removal during a recount is counted at once. */
   REMOVALS_NOT_HELD,
   /** While a filter is counted anew, no removal cancels with an addition of the same values. */

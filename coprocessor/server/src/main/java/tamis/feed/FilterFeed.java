@@ -315,7 +315,7 @@ public final class FilterFeed {
         Cluster.Projection projection = projections.project(column, left);
         if (projection == null) continue;
         bits.add(projection);
-        long bytes = 0;
+        long bytes = projection.getCells().size();
         for (tamis.shaded.protobuf.ByteString layer : projection.getLayersList()) bytes += layer.size();
         if (bytes + 8 > left) break;
         left -= bytes;

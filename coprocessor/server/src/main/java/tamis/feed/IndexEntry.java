@@ -1,6 +1,6 @@
 package tamis.feed;
 
-import tamis.filter.Hash;
+import tamis.table.Hash;
 import tamis.table.Key;
 import tamis.table.Schema;
 

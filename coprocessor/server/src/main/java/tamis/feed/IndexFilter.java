@@ -4,13 +4,15 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import tamis.base.Fault;
 import tamis.filter.BitLayers;
-import tamis.filter.Hash;
+import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
@@ -18,14 +20,22 @@ import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
-import tamis.table.Key;
+import tamis.table.Hash;
 import tamis.table.Schema;
 
 /**
  * The values of one index in one opening of a region: the counters, which of their flips coordinators have not
  * acknowledged yet, and the smallest and largest value; described at tamis::IndexFilter. At most two generations of
  * counters: the published one, whose flips are sent, and one that is being built beside it. Where memory is short a
- * generation is bits alone.
+ * generation is bits alone. Where the index has a cell map, a generation has one bit a cell besides.
+ *
+ * A removal leaves the cell's bit, and the smallest and largest value. They are cleared and narrowed by the protocol
+ * (a) to (e) of tamis::IndexFilter: a write registers by `add` before its commit, and leaves behind it, which in HBase
+ * is after its MVCC number is complete, since the scanners of others do not see it before; one whose outcome is unknown
+ * never leaves. `beginClearing` names cells without registered writes, a search looks for their entries in a younger
+ * snapshot of the region, and `endClearing` clears those for which no write has registered since. Nothing is cleared
+ * while entries may be missing in the index, in a filter that is a copy of a parent's, or beside a generation that is
+ * being built.
  *
  * Threads: safe. Lock order: before the feed.
  */
@@ -37,51 +47,51 @@ public final class IndexFilter {
   // How many times larger the next generation is when one was too small while it was counted. With a smaller factor
   // more generations would be counted; with a larger one the last would be too empty.
   private static final long OUTGROWN_TIMES = 4;
+  private static final int MOST_WRITES = 4096; // under way; that many are of unknown outcome
+  private static final long MOST_CELL_BYTES = 1 << 24; // in one projection
   private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
-
-  /** Smallest and largest first value, inclusive. */
-  private static final class Range {
-    final byte[] min;
-    final byte[] max;
-
-    Range(byte[] min, byte[] max) {
-      this.min = min;
-      this.max = max;
-    }
-
-    boolean covers(byte[] value) {
-      return Key.compare(min, value) <= 0 && Key.compare(value, max) <= 0;
-    }
-  }
 
   private static final class Generation {
     final long number;
     final LayeredFilter filter;
-    Range range;
+    final RegionCells cells; // null: the index has none
+    ValueRange range;
+    boolean rangeStale; // the smallest or the largest value was removed
     boolean counted; // from the entries that existed: the filter is not to grow by entries still to be counted
     long added; // hashes, since the generation was begun
     long entries; // added, and not removed again
     long forgotten; // removals that found no room to be held
 
-    Generation(long number, LayeredFilter filter) {
+    Generation(long number, LayeredFilter filter, RegionCells cells) {
       this.number = number;
       this.filter = filter;
+      this.cells = cells;
+    }
+
+    long sizeBytes() {
+      return filter.sizeBytes() + (cells == null ? 0 : cells.sizeBytes());
     }
 
     public boolean mayContain(IndexEntry entry) {
-      if (range == null || !range.covers(entry.first())) return false;
+      if (!ValueRange.covers(range, entry.first())) return false;
+      if (cells != null && !cells.mayContain(entry.first())) return false;
       for (long hash : entry.hashes()) {
         if (filter.findLayer(hash) < 0) return false;
       }
       return true;
     }
 
+    /** Returns whether the range has become wider. */
     boolean widen(byte[] first) {
-      if (range != null && range.covers(first)) return false;
-      range = range == null                   ? new Range(first, first)
-          : Key.compare(first, range.min) < 0 ? new Range(first, range.max)
-                                              : new Range(range.min, first);
-      return true;
+      ValueRange before = range;
+      range = ValueRange.widened(range, first);
+      return range != before;
+    }
+
+    /** An entry with this first value goes: what of the range and of the cells rests upon it is to be looked at. */
+    void leaveToClearer(byte[] first) {
+      rangeStale |= ValueRange.endsWith(range, first);
+      if (cells != null) cells.remove(first);
     }
   }
 
@@ -92,16 +102,6 @@ public final class IndexFilter {
     Pending(long sequence, long bit) {
       this.sequence = sequence;
       this.bit = bit;
-    }
-  }
-
-  private static final class Widening {
-    final long sequence;
-    final Range range;
-
-    Widening(long sequence, Range range) {
-      this.sequence = sequence;
-      this.range = range;
     }
   }
 
@@ -120,10 +120,15 @@ public final class IndexFilter {
   // Set bits that are told but not acknowledged: bit -> number of the event.
   private final Map<Long, Long> pending = new HashMap<>();
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
-  private Range acknowledgedRange;
-  private final ArrayDeque<Widening> widenings = new ArrayDeque<>();
+  private final ToldRanges toldRanges = new ToldRanges();
   private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
   private long replaced; // number of the publication that replaced an older one, or of the drop
+
+  private final WritesUnderWay writes = new WritesUnderWay();
+  private long beforeNext; // writes with tickets up to this one had ended when `next` was begun
+  private long rounds;
+  private ClearingRound round; // null: none is under way
+  private int clearingHolds;
 
   public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     this.feed = feed;
@@ -141,12 +146,38 @@ public final class IndexFilter {
 
   /**
    * Counts entries; to be called before they are committed. If it throws, they must not be committed; what was counted
-   * of them stays counted, which does no harm.
+   * of them stays counted, which does no harm. Returns the ticket under which the write is registered.
    */
-  public synchronized void add(Collection<IndexEntry> entries) {
+  public synchronized long add(Collection<IndexEntry> entries) {
     dropSpoilt();
-    if (next != null) addToNext(entries);
-    if (current == null) return;
+    long ticket = register(entries);
+    boolean done = false;
+    try {
+      if (next != null) addToNext(entries);
+      if (current != null) addToCurrent(entries);
+      done = true;
+    } finally {
+      if (!done || Fault.LEFT_BEFORE_COMMIT.isOn()) writes.leave(ticket);
+    }
+    return ticket;
+  }
+
+  private long register(Collection<IndexEntry> entries) {
+    byte[][] firsts = new byte[entries.size()][];
+    int count = 0;
+    for (IndexEntry entry : entries) firsts[count++] = entry.first();
+    if (round != null && !Fault.CLEARED_DESPITE_WRITES.isOn()) {
+      for (byte[] first : firsts) round.note(first, current == null ? null : current.cells);
+    }
+    return writes.enter(firsts);
+  }
+
+  /** The entries are committed, and every scanner that is opened from now on sees them; or they never will be. */
+  public synchronized void leave(long ticket) {
+    writes.leave(ticket);
+  }
+
+  private void addToCurrent(Collection<IndexEntry> entries) {
     boolean done = false;
     try {
       addTo(current, entries, true);
@@ -168,15 +199,20 @@ public final class IndexFilter {
     spoilt = false;
   }
 
-  /** Uncounts entries; to be called after the commit that removed them. */
-  public synchronized void remove(Collection<IndexEntry> entries) {
+  /** Uncounts entries; to be called after the commit that removed them. Returns wantsClearing(). */
+  public synchronized boolean remove(Collection<IndexEntry> entries) {
     if (current != null) removeFrom(current, entries, true);
-    if (next == null) return;
+    if (next != null) removeFromNext(entries);
+    return wantsClearing();
+  }
+
+  private void removeFromNext(Collection<IndexEntry> entries) {
     if (Fault.REMOVALS_NOT_HELD.isOn()) {
       removeFrom(next, entries, false);
       return;
     }
     for (IndexEntry entry : entries) {
+      next.leaveToClearer(entry.first());
       switch (heldRemovals.remove(entry.hashes())) {
         case NOW:
           --next.entries;
@@ -192,14 +228,16 @@ public final class IndexFilter {
   }
 
   /**
-   * An entry that cancels a held removal is not counted. Its range is widened: the scan may not have reached the entry
-   * that stays. Where memory runs out in between, too much is counted, never too little.
+   * An entry that cancels a held removal is not counted. The range is widened and the cell set for it all the same: the
+   * scan may not have reached the entry that stays. Where memory runs out in between, too much is counted, never too
+   * little.
    */
   private void addToNext(Collection<IndexEntry> entries) {
     List<IndexEntry> counted = new ArrayList<>(entries.size());
     for (IndexEntry entry : entries) {
       if (!Fault.REMOVALS_NOT_PAIRED.isOn() && heldRemovals.cancel(entry.hashes())) {
         next.widen(entry.first());
+        if (next.cells != null) next.cells.add(entry.first());
       } else {
         counted.add(entry);
       }
@@ -212,6 +250,7 @@ public final class IndexFilter {
   private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
     LayeredFilter filter = generation.filter;
     List<Long> flips = new ArrayList<>();
+    List<Integer> newCells = new ArrayList<>();
     boolean widened = false;
     int layersBefore = filter.layers();
     for (IndexEntry entry : entries) {
@@ -224,32 +263,46 @@ public final class IndexFilter {
         });
       }
       widened |= generation.widen(entry.first());
+      int cell = generation.cells == null ? -1 : generation.cells.add(entry.first());
+      if (cell < 0) continue;
+      Fault.allocate();
+      newCells.add(cell);
     }
     if (!tell) return;
     if (filter.layers() != layersBefore) {
       feed.append(event(Event.Kind.LAYER_ADDED, generation).setLayers(filter.layers()));
     }
-    if (!flips.isEmpty()) {
-      long sequence = feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
-      for (long flip : flips) {
-        Fault.allocate();
-        pending.put(flip / 2, sequence);
-        pendingOrder.add(new Pending(sequence, flip / 2));
-      }
+    if (!flips.isEmpty() || !newCells.isEmpty()) {
+      Event.Builder event = event(Event.Kind.FLIPS, generation).addAllFlips(flips);
+      for (int cell : newCells) event.addCells(cell * 2 + 1);
+      long sequence = feed.append(event);
+      for (long flip : flips) notePending(sequence, flip / 2);
+      for (int cell : newCells) notePending(sequence, cellBit(cell));
     }
-    if (widened) {
-      long sequence = feed.append(event(Event.Kind.RANGE_WIDENED, generation)
-                                      .setHasRange(true)
-                                      .setMin(ByteString.copyFrom(generation.range.min))
-                                      .setMax(ByteString.copyFrom(generation.range.max)));
-      widenings.add(new Widening(sequence, generation.range));
+    if (widened) tellRange(generation);
+  }
+
+  private void notePending(long sequence, long bit) {
+    Fault.allocate();
+    pending.put(bit, sequence);
+    pendingOrder.add(new Pending(sequence, bit));
+  }
+
+  private void tellRange(Generation generation) {
+    Event.Builder event = event(Event.Kind.RANGE_WIDENED, generation);
+    if (generation.range != null) {
+      event.setHasRange(true)
+          .setMin(ByteString.copyFrom(generation.range.min))
+          .setMax(ByteString.copyFrom(generation.range.max));
     }
+    toldRanges.add(feed.append(event), generation.range);
   }
 
   private void removeFrom(Generation generation, Collection<IndexEntry> entries, boolean tell) {
     List<Long> flips = new ArrayList<>();
     for (IndexEntry entry : entries) {
       --generation.entries;
+      generation.leaveToClearer(entry.first());
       erase(generation, entry.hashes(), (layer, position, set) -> {
         Fault.allocate();
         flips.add(flip(layer, position, set));
@@ -267,6 +320,11 @@ public final class IndexFilter {
 
   private static long flip(int layer, long position, boolean set) {
     return (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
+  }
+
+  /** The name of a cell's bit among those of the filter's: a layer that no filter has. */
+  private static long cellBit(int cell) {
+    return (1L << 62) + cell;
   }
 
   /**
@@ -290,17 +348,13 @@ public final class IndexFilter {
           if (told != null) sequence = Math.max(sequence, told);
         }
       }
-      sequence = Math.max(sequence, widenedAt(entry.first()));
+      if (current.cells != null && !pending.isEmpty() && !Fault.CELL_FLIPS_NOT_WAITED_FOR.isOn()) {
+        Long told = pending.get(cellBit(current.cells.map.cellOf(entry.first())));
+        if (told != null) sequence = Math.max(sequence, told);
+      }
+      sequence = Math.max(sequence, toldRanges.coversSince(entry.first()));
     }
     return sequence;
-  }
-
-  private long widenedAt(byte[] first) {
-    if (acknowledgedRange != null && acknowledgedRange.covers(first)) return 0;
-    for (Widening widening : widenings) {
-      if (widening.range.covers(first)) return widening.sequence;
-    }
-    return 0;
   }
 
   private void forgetAcknowledged() {
@@ -309,7 +363,7 @@ public final class IndexFilter {
       Pending oldest = pendingOrder.poll();
       pending.remove(oldest.bit, oldest.sequence);
     }
-    while (!widenings.isEmpty() && widenings.peek().sequence <= floor) acknowledgedRange = widenings.poll().range;
+    toldRanges.forgetUpTo(floor);
     if (replaced <= floor) replaced = 0;
   }
 
@@ -323,14 +377,19 @@ public final class IndexFilter {
   public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
     SplitGeometry geometry = nextGeometry();
-    boolean counters = room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry), isOfBits());
-    long bitsBytes = BitLayers.layerBytes(geometry);
-    boolean saves = current != null && bitsBytes <= current.filter.sizeBytes();
+    long cellBytes = RegionCells.sizeBytes(index.cellMap);
+    boolean counters =
+        room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry) + cellBytes, isOfBits());
+    long bitsBytes = BitLayers.layerBytes(geometry) + cellBytes;
+    boolean saves = current != null && bitsBytes <= current.sizeBytes();
     missing = current == null;
     if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
-    next = new Generation(
-        ++generations, counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
+    next = new Generation(++generations,
+        counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry),
+        index.cellMap == null ? null : new RegionCells(index.cellMap));
     heldRemovals.clear();
+    beforeNext = writes.last();
+    cancelRound();
     return true;
   }
 
@@ -353,8 +412,8 @@ public final class IndexFilter {
 
   /** True if the generation that is being counted is larger than the published one, and than the room for it. */
   public synchronized boolean isTooLarge(FilterRoom room) {
-    if (next == null || (current != null && next.filter.sizeBytes() <= current.filter.sizeBytes())) return false;
-    long bytes = next.filter.sizeBytes();
+    if (next == null || (current != null && next.sizeBytes() <= current.sizeBytes())) return false;
+    long bytes = next.sizeBytes();
     return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
   }
 
@@ -385,6 +444,7 @@ public final class IndexFilter {
                               .setGeometry(Cluster.Geometry.newBuilder()
                                                .setSlices(geometry.slices)
                                                .setSlicePositions((int) geometry.slicePositions));
+    if (next.cells != null) event.setCellMap(next.cells.map.version()).setCellCount(next.cells.map.cells());
     if (next.range != null) {
       event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
     }
@@ -398,8 +458,9 @@ public final class IndexFilter {
     outgrown = null;
     pending.clear();
     pendingOrder.clear();
-    widenings.clear();
-    acknowledgedRange = current.range; // a coordinator that has not applied the publication does not exclude by it
+    toldRanges.begin(current.range);
+    writes.forgetUpTo(beforeNext); // those of unknown outcome among them: what stands is counted
+    round = null;
   }
 
   /**
@@ -409,7 +470,9 @@ public final class IndexFilter {
   public synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     if (current == null) return null;
     IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
-    heir.next = new Generation(++heir.generations, current.filter.copy());
+    boolean sameCells =
+        current.cells != null && index.cellMap != null && current.cells.map.version() == index.cellMap.version();
+    heir.next = new Generation(++heir.generations, current.filter.copy(), sameCells ? current.cells.copy() : null);
     heir.next.range = current.range;
     heir.next.added = current.added;
     heir.next.entries = current.entries;
@@ -438,9 +501,10 @@ public final class IndexFilter {
     if (current == null) return replaced;
     long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
     current = null;
+    round = null;
     pending.clear();
     pendingOrder.clear();
-    widenings.clear();
+    toldRanges.begin(null);
     replaced = Fault.DROP_NOT_WAITED_FOR.isOn() ? 0 : sequence;
     return sequence;
   }
@@ -458,7 +522,7 @@ public final class IndexFilter {
 
   /** Bytes of the published generation. */
   public synchronized long publishedBytes() {
-    return current == null ? 0 : current.filter.sizeBytes();
+    return current == null ? 0 : current.sizeBytes();
   }
 
   /**
@@ -466,11 +530,14 @@ public final class IndexFilter {
    * removals are a reason only once they are several times as many as the entries, and at least `ignored`: counting
    * reads all entries, also deleted ones in memory, and a full counter that was not lowered does no harm while rows
    * have its value. In a filter of bits alone each ignored removal may have left a value, so there the factor is
-   * smaller.
+   * smaller. Many writes of unknown outcome are a reason, too.
    */
   public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
-    if (current == null) return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
+    if (current == null) {
+      return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()) + RegionCells.sizeBytes(index.cellMap));
+    }
+    if (writes.size() > MOST_WRITES) return true;
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
     long stayed = filter.ignoredErases() + current.forgotten;
@@ -485,8 +552,9 @@ public final class IndexFilter {
   private boolean wantsOtherForm(FilterRoom room) {
     boolean bits = current.filter.bitsOnly();
     // A cheap test that nearly always decides.
-    if (room.hasForCounters(current.filter.sizeBytes(), bits) != bits) return false;
-    return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()), bits) == bits;
+    if (room.hasForCounters(current.sizeBytes(), bits) != bits) return false;
+    long cellBytes = RegionCells.sizeBytes(index.cellMap);
+    return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()) + cellBytes, bits) == bits;
   }
 
   /** Distinct hashes, by how full the layers are. */
@@ -533,7 +601,7 @@ public final class IndexFilter {
   }
 
   public synchronized long sizeBytes() {
-    return (current == null ? 0 : current.filter.sizeBytes()) + (next == null ? 0 : next.filter.sizeBytes());
+    return (current == null ? 0 : current.sizeBytes()) + (next == null ? 0 : next.sizeBytes());
   }
 
   public synchronized boolean mayContain(IndexEntry entry) {
@@ -548,7 +616,8 @@ public final class IndexFilter {
   /** The answers of the published filter as of now, unchanged by later writes; null: none is published. */
   public synchronized Predicate<IndexEntry> frozen() {
     if (current == null) return null;
-    Generation copy = new Generation(current.number, current.filter.copy());
+    RegionCells cells = current.cells == null ? null : current.cells.copy();
+    Generation copy = new Generation(current.number, current.filter.copy(), cells);
     copy.range = current.range;
     return copy::mayContain;
   }
@@ -558,6 +627,116 @@ public final class IndexFilter {
     return current == null ? 0 : current.entries;
   }
 
+  /** Cells of the published generation that are set. */
+  public synchronized int occupiedCells() {
+    return current == null || current.cells == null ? 0 : current.cells.occupied.count();
+  }
+
+  // ---- Clearing
+
+  private boolean mayClear() {
+    if (current == null || retired || spoilt) return false;
+    return (clearingHolds == 0 && next == null && current.counted) || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
+  }
+
+  /** True if beginClearing may find something to do. */
+  public synchronized boolean wantsClearing() {
+    return mayClear() && (current.rangeStale || (current.cells != null && current.cells.removedFrom.count() > 0));
+  }
+
+  /** Begins a round of at most so many cells; a round before it ends. Null: there is nothing to be cleared now. */
+  public synchronized Clearing beginClearing(int mostCells) {
+    cancelRound();
+    if (!mayClear()) return null;
+    ClearingRound begun = new ClearingRound(rounds + 1, current.rangeStale);
+    RegionCells cells = current.cells;
+    Set<Integer> busy = new HashSet<>();
+    if (!Fault.CLEARED_AMID_WRITES.isOn()) {
+      writes.forEach(first -> {
+        if (cells != null) busy.add(cells.map.cellOf(first));
+        begun.added = ValueRange.widened(begun.added, first);
+      });
+    }
+    List<Integer> named = cells == null ? new ArrayList<>() : take(cells, busy, mostCells);
+    if (named.isEmpty() && !begun.range) return null;
+    begun.cells.addAll(named);
+    current.rangeStale = false;
+    rounds = begun.number;
+    round = begun;
+    return new Clearing(begun.number, cells == null ? null : cells.map,
+        named.stream().mapToInt(Integer::intValue).toArray(), begun.range);
+  }
+
+  /** Takes cells out of those that entries were removed from. */
+  private static List<Integer> take(RegionCells cells, Set<Integer> busy, int most) {
+    List<Integer> named = new ArrayList<>();
+    int all = cells.map.cells();
+    for (int cell = cells.removedFrom.next(0); cell < all && named.size() < most;
+         cell = cells.removedFrom.next(cell + 1)) {
+      if (busy.contains(cell)) continue;
+      if (cells.occupied.contains(cell)) named.add(cell);
+      cells.removedFrom.erase(cell);
+    }
+    return named;
+  }
+
+  /** Nothing is cleared by the round any more; what it was to look at is to be looked at again. */
+  private void cancelRound() {
+    if (round == null) return;
+    if (current != null) {
+      if (current.cells != null) round.cells.forEach(current.cells.removedFrom::insert);
+      current.rangeStale |= round.range;
+    }
+    round = null;
+  }
+
+  /** The search has ended, and `clearing` has its results. */
+  public synchronized void endClearing(Clearing clearing) {
+    if (round == null || round.number != clearing.round || !mayClear()) return;
+    ClearingRound ended = round;
+    round = null;
+    if (current.cells != null) {
+      List<Integer> empty = new ArrayList<>();
+      for (int cell : clearing.cells) {
+        boolean unwritten = ended.cells.contains(cell) || Fault.CLEARED_DESPITE_WRITES.isOn();
+        if (clearing.empty.contains(cell) && unwritten) empty.add(cell);
+      }
+      clearCells(empty);
+    }
+    if (!clearing.range) return;
+    if (!clearing.rangeKnown) { // deleted entries may be in the way, until HBase compacts them
+      current.rangeStale = true;
+      return;
+    }
+    ValueRange range = ValueRange.union(clearing.found, ended.added);
+    if (ValueRange.isSame(current.range, range)) return;
+    current.range = range;
+    // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
+    current.rangeStale |= !ValueRange.isSame(range, clearing.found);
+    tellRange(current);
+  }
+
+  private void clearCells(List<Integer> cells) {
+    Event.Builder event = event(Event.Kind.FLIPS, current);
+    for (int cell : cells) {
+      if (current.cells.occupied.contains(cell)) event.addCells(cell * 2);
+    }
+    if (event.getCellsCount() == 0) return;
+    // The bits are cleared first: a coordinator that is not told goes on asking.
+    for (int flip : event.getCellsList()) current.cells.occupied.erase(flip / 2);
+    feed.append(event, false);
+  }
+
+  /** From now on entries of rows may be missing in the index, until as many calls of releaseClearing. */
+  public synchronized void holdClearing() {
+    ++clearingHolds;
+    if (!Fault.CLEARED_WHILE_INCOMPLETE.isOn()) cancelRound();
+  }
+
+  public synchronized void releaseClearing() {
+    --clearingHolds;
+  }
+
   // ---- Bits
 
   /**
@@ -565,10 +744,7 @@ public final class IndexFilter {
    * names another generation. Null: no filter is published.
    */
   public synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
-    if (current == null) return null;
-    LayeredFilter filter = current.filter;
-    SplitGeometry geometry = filter.geometry();
-    int layerWords = filter.projectionWords();
+    if (current == null || (from.getCells() && current.cells == null)) return null;
     Cluster.Projection.Builder projection =
         Cluster.Projection.newBuilder()
             .setRegionId(regionId)
@@ -576,11 +752,39 @@ public final class IndexFilter {
             .setIndexId(index.id)
             .setGeneration(current.number)
             // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
-            .setAsOf(feed.last())
-            .setLayerCount(filter.layers())
-            .setGeometry(Cluster.Geometry.newBuilder()
-                             .setSlices(geometry.slices)
-                             .setSlicePositions((int) geometry.slicePositions));
+            .setAsOf(feed.last());
+    if (current.range != null) {
+      projection.setHasRange(true)
+          .setMin(ByteString.copyFrom(current.range.min))
+          .setMax(ByteString.copyFrom(current.range.max));
+    }
+    if (from.getCells()) {
+      projectCells(from, maxBytes, projection);
+    } else {
+      projectLayers(from, maxBytes, projection);
+    }
+    return projection.build();
+  }
+
+  private void projectCells(Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
+    CellSet occupied = current.cells.occupied;
+    int first = from.getFirstCell();
+    boolean goesOn = from.getGeneration() == current.number && first >= 0 && first < occupied.cells();
+    CellSet.Part part = occupied.encode(goesOn ? first : 0, (int) Math.min(maxBytes, MOST_CELL_BYTES));
+    projection.setCellMap(current.cells.map.version())
+        .setCellCount(occupied.cells())
+        .setFirstCell(part.first)
+        .setEndCell(part.end)
+        .setCells(ByteString.copyFrom(part.bytes));
+  }
+
+  private void projectLayers(Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
+    LayeredFilter filter = current.filter;
+    SplitGeometry geometry = filter.geometry();
+    int layerWords = filter.projectionWords();
+    projection.setLayerCount(filter.layers())
+        .setGeometry(
+            Cluster.Geometry.newBuilder().setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
     int firstLayer = 0;
     int word = 0;
     boolean goesOn = from.getGeneration() == current.number && from.getFirstLayer() >= 0
@@ -599,11 +803,5 @@ public final class IndexFilter {
       projection.addLayers(ByteString.copyFrom(bytes.toBytes()));
       word = 0;
     }
-    if (current.range != null) {
-      projection.setHasRange(true)
-          .setMin(ByteString.copyFrom(current.range.min))
-          .setMax(ByteString.copyFrom(current.range.max));
-    }
-    return projection.build();
   }
 }

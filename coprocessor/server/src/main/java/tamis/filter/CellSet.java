@@ -23,8 +23,17 @@ public final class CellSet {
   private int count;
 
   public CellSet(int cells) {
+    this(cells, new long[(cells + 63) / 64], 0);
+  }
+
+  private CellSet(int cells, long[] words, int count) {
     this.cells = cells;
-    this.words = new long[(cells + 63) / 64];
+    this.words = words;
+    this.count = count;
+  }
+
+  public CellSet copy() {
+    return new CellSet(cells, words.clone(), count);
   }
 
   public int cells() {
@@ -70,8 +79,9 @@ public final class CellSet {
     return cells;
   }
 
-  public long sizeBytes() {
-    return words.length * 8L;
+  /** The size of a set of so many cells. */
+  public static long sizeBytes(int cells) {
+    return (cells + 63) / 64 * 8L;
   }
 
   /** The cells from `first` on in at most about maxBytes, but one cell at the least. */

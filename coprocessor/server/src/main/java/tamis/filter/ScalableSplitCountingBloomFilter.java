@@ -3,6 +3,7 @@ package tamis.filter;
 import java.util.ArrayList;
 import java.util.List;
 import tamis.table.ByteWriter;
+import tamis.table.Hash;
 
 /**
  * A multiset of any number of 64-bit hashes with erasure, made of identical layers; tamis::

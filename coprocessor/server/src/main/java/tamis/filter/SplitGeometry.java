@@ -1,5 +1,6 @@
 package tamis.filter;
 
+import tamis.table.Hash;
 /** k slices of m positions each, and where a hash falls in them; tamis::SplitGeometry. A value. */
 public final class SplitGeometry {
   static final int MAX_SLICES = 32;

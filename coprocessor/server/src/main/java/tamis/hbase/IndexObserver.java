@@ -390,6 +390,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       try {
         IndexMaintenance.before(indexed, batch);
       } catch (Throwable e) {
+        context.leave(); // nothing is written
         context.release();
         throw e;
       }

@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.ipc.RpcCall;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import tamis.base.Fault;
 import tamis.feed.IndexEntry;
+import tamis.feed.IndexFilter;
 import tamis.region.IndexedRegion;
 import tamis.table.Key;
 
@@ -42,6 +43,17 @@ public final class BatchContext {
     public long waitFor;
   }
 
+  /** The mini-batch is registered in a filter. */
+  private static final class Registration {
+    final IndexFilter filter;
+    final long ticket;
+
+    Registration(IndexFilter filter, long ticket) {
+      this.filter = filter;
+      this.ticket = ticket;
+    }
+  }
+
   private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(() -> new BatchContext(null));
 
   private final BatchContext outer; // null: no batch is under way
@@ -59,6 +71,7 @@ public final class BatchContext {
   long began; // nanoTime
   RowLocks.Held locks;
   boolean inside;
+  private List<Registration> registrations = Collections.emptyList();
   List<IndexEntry> added = Collections.emptyList();
   List<IndexEntry> removed = Collections.emptyList();
   List<IndexEntry> held = Collections.emptyList();
@@ -106,8 +119,22 @@ public final class BatchContext {
     added = new ArrayList<>();
     removed = new ArrayList<>();
     held = new ArrayList<>();
+    registrations = new ArrayList<>();
     began = System.nanoTime();
     this.region = region;
+  }
+
+  void count(IndexFilter filter, List<IndexEntry> entries) {
+    registrations.add(new Registration(filter, filter.add(entries)));
+  }
+
+  /**
+   * The entries of the mini-batch are committed, and every scanner that is opened from now on sees them; or they never
+   * will be. A mini-batch that is released without that has an unknown outcome: it stays registered.
+   */
+  public void leave() {
+    for (Registration each : registrations) each.filter.leave(each.ticket);
+    registrations = Collections.emptyList();
   }
 
   /**
@@ -125,6 +152,7 @@ public final class BatchContext {
       region.gate.readLock().unlock();
     }
     region = null;
+    registrations = Collections.emptyList();
     added = Collections.emptyList();
     removed = Collections.emptyList();
     held = Collections.emptyList();

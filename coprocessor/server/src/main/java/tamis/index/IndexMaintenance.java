@@ -123,14 +123,15 @@ public final class IndexMaintenance {
   private static void count(BatchContext context) {
     byIndex(context.added).forEach((id, entries) -> {
       IndexFilter filter = context.region.filters.get(id);
-      if (filter != null) filter.add(entries);
+      if (filter != null) context.count(filter, entries);
     });
   }
 
   private static void uncount(BatchContext context) {
+    IndexedRegion region = context.region;
     byIndex(context.removed).forEach((id, entries) -> {
-      IndexFilter filter = context.region.filters.get(id);
-      if (filter != null) filter.remove(entries);
+      IndexFilter filter = region.filters.get(id);
+      if (filter != null && filter.remove(entries)) region.host.clearLater(region, entries.get(0).index);
     });
   }
 
@@ -141,13 +142,15 @@ public final class IndexMaintenance {
   }
 
   /**
-   * After the commit, with the locks held: uncounts removed entries, and returns the number of the event that
-   * coordinators must have applied before the write is acknowledged. Entries that may or may not stand stay counted.
+   * After the commit and its MVCC number, with the locks held: leaves the filters, uncounts removed entries, and
+   * returns the number of the event that coordinators must have applied before the write is acknowledged. Entries that
+   * may or may not stand stay counted.
    */
   public static long after(BatchContext context) {
     IndexedRegion region = context.region;
     Fault.allocate();
     if (Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
+    context.leave();
     if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
     long[] sequence = {region.acknowledgeAfter.get()};
     byIndex(Fault.ONLY_OWN_FLIPS_WAITED_FOR.isOn() ? context.added : context.held).forEach((id, entries) -> {

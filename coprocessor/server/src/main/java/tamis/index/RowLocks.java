@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import tamis.filter.Hash;
+import tamis.table.Hash;
 
 /**
  * Exclusive locks of rows, for all regions of the server; HBase's own row locks are shared among puts. A batch takes

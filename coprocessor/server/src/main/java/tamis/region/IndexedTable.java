@@ -13,9 +13,9 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.base.Fault;
-import tamis.filter.Hash;
 import tamis.table.CellEncoding;
 import tamis.table.DamagedBytesException;
+import tamis.table.Hash;
 import tamis.table.Predicate;
 import tamis.table.Schema;
 

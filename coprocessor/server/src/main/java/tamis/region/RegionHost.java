@@ -1,5 +1,7 @@
 package tamis.region;
 
+import tamis.table.Schema;
+
 /** The server of a region, as the work in the region needs it. Threads: safe. */
 public interface RegionHost {
   /** The server stops or aborts. */
@@ -13,4 +15,7 @@ public interface RegionHost {
 
   /** Counts those filters of the region anew that do not fit any more. */
   void lookAtFilters(IndexedRegion region);
+
+  /** Looks, after a while, what of the index's filter removals have emptied. */
+  void clearLater(IndexedRegion region, Schema.Index index);
 }

@@ -1,8 +1,10 @@
 package tamis.server;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.RegionTooBusyException;
@@ -153,7 +155,14 @@ public final class RegionIndexes {
     if (indexId != 0) indexes.retainAll(Collections.singleton(indexId));
     if (!region.hasEntries) return true;
     region.building.lockInterruptibly();
+    List<IndexFilter> held = new ArrayList<>();
     try {
+      for (int id : indexes) {
+        IndexFilter filter = region.filters.get(id);
+        if (filter == null) continue;
+        held.add(filter);
+        filter.holdClearing(); // entries may be missing
+      }
       long files = region.filesSince();
       if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isClosing())) return false;
       Set<Integer> complete = new HashSet<>(region.complete());
@@ -163,6 +172,7 @@ public final class RegionIndexes {
         if (indexes.contains(index.id)) filters.count(region, index);
       }
     } finally {
+      held.forEach(IndexFilter::releaseClearing);
       region.building.unlock();
     }
     if (region.recounts.takePutOff()) filters.lookAt(region);

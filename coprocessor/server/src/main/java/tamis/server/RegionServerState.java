@@ -3,6 +3,7 @@ package tamis.server;
 import tamis.feed.FilterFeed;
 import tamis.region.IndexedRegion;
 import tamis.region.RegionHost;
+import tamis.table.Schema;
 
 /**
  * The state that the regions of indexed tables share on one server, for one life of it: the feed with its start code,
@@ -15,6 +16,7 @@ public final class RegionServerState implements RegionHost {
   final RegionServerMetrics metrics = new RegionServerMetrics();
   public final Acknowledgements acknowledgements;
   final RegionFilters filters;
+  final FilterClearer clearer;
   public final RegionIndexes indexes;
   public final RegionOpener opener;
   final TableReaders readers = new TableReaders();
@@ -33,6 +35,7 @@ public final class RegionServerState implements RegionHost {
     Workers workers = Workers.threads();
     acknowledgements = new Acknowledgements(feed, metrics);
     filters = new RegionFilters(regions::all, workers.counts, () -> server.maxFilterBytes);
+    clearer = new FilterClearer(workers.steps, workers.clears, server.clearDelayNs);
     indexes = new RegionIndexes(acknowledgements, filters, workers);
     RegionLife life = server.raisesFlags ? new RegionLife(feed, System::nanoTime, server.aborts) : null;
     opener = new RegionOpener(regions, feed, life, server.ownership, workers, keptFilters, filters, indexes);
@@ -69,5 +72,10 @@ public final class RegionServerState implements RegionHost {
   @Override
   public void lookAtFilters(IndexedRegion region) {
     filters.lookAt(region);
+  }
+
+  @Override
+  public void clearLater(IndexedRegion region, Schema.Index index) {
+    clearer.enqueue(region, index);
   }
 }

@@ -1,5 +1,6 @@
 package tamis.server;
 
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import tamis.feed.FeedOptions;
 
@@ -15,6 +16,8 @@ public final class ServerLife {
   /** HBase checks rights. */
   boolean secured;
   long maxFilterBytes = RegionFilters.MAX_BYTES;
+  /** From a removal until its index is looked at for what has become empty. */
+  long clearDelayNs = TimeUnit.SECONDS.toNanos(1);
   BooleanSupplier aborts = () -> false;
   /** It stops or aborts. */
   BooleanSupplier ending = () -> false;

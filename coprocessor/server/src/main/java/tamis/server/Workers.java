@@ -25,13 +25,16 @@ final class Workers {
   final Executor waits;
   /** For reads of a region's entries. */
   final Executor counts;
+  /** For looks at some of a region's entries. */
+  final Executor clears;
   /** For reads and writes of whole regions. */
   final Executor builds;
 
-  Workers(Timer steps, Executor waits, Executor counts, Executor builds) {
+  Workers(Timer steps, Executor waits, Executor counts, Executor clears, Executor builds) {
     this.steps = steps;
     this.waits = waits;
     this.counts = counts;
+    this.clears = clears;
     this.builds = builds;
   }
 
@@ -39,7 +42,8 @@ final class Workers {
     ScheduledThreadPoolExecutor steps = new ScheduledThreadPoolExecutor(THREADS, named("tamis-region-steps"));
     return new Workers((step, afterNs)
                            -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS),
-        pool("tamis-region-flags"), pool("tamis-filter-counter"), pool("tamis-index-builder"));
+        pool("tamis-region-flags"), pool("tamis-filter-counter"), pool("tamis-filter-clearer"),
+        pool("tamis-index-builder"));
   }
 
   private static Executor pool(String name) {

@@ -78,8 +78,9 @@ public final class Schema {
   }
 
   /** Features that indexes may require; a schema that requires another one is refused. */
-  private static final Set<Table.Index.Extension.Feature> SUPPORTED = Collections.unmodifiableSet(
-      EnumSet.of(Table.Index.Extension.Feature.INCLUDE, Table.Index.Extension.Feature.WHERE));
+  private static final Set<Table.Index.Extension.Feature> SUPPORTED =
+      Collections.unmodifiableSet(EnumSet.of(Table.Index.Extension.Feature.INCLUDE, Table.Index.Extension.Feature.WHERE,
+          Table.Index.Extension.Feature.RANGES));
 
   /** The numbers of the features that indexes may require. */
   public static List<Integer> supportedFeatures() {
@@ -99,6 +100,7 @@ public final class Schema {
     public final boolean skipsNull; // no entry while the first column is NULL
     public final int[] include; // positions of columns whose values stand in the entry, besides `columns` and the key
     public final Predicate where; // rows for which it is not true have no entry; null: all rows may have one
+    public final CellMap cellMap; // filters have a bit for each cell of it besides; null: they have none
 
     Index(Table.Index message, int columnCount) throws DamagedBytesException {
       id = message.getId();
@@ -113,6 +115,7 @@ public final class Schema {
       skipsNull = nulls == Table.Index.Nulls.SKIP;
       include = positions(extension.getIncludeList(), columnCount);
       where = extension.hasWhere() ? Predicate.of(extension.getWhere()) : null;
+      cellMap = extension.getCellMap().isEmpty() ? null : new CellMap(extension.getCellMap().toByteArray());
       if (extended) checkFeatures(extension);
       if (id == 0 || columns.length == 0 || extended != message.hasExtension()
           || nulls == Table.Index.Nulls.UNRECOGNIZED || nulls == Table.Index.Nulls.EXTENDED
@@ -136,7 +139,8 @@ public final class Schema {
         required.add(feature);
       }
       if (required.isEmpty() || required.contains(Table.Index.Extension.Feature.INCLUDE) != (include.length > 0)
-          || required.contains(Table.Index.Extension.Feature.WHERE) != (where != null)) {
+          || required.contains(Table.Index.Extension.Feature.WHERE) != (where != null)
+          || required.contains(Table.Index.Extension.Feature.RANGES) != (cellMap != null)) {
         throw damaged("index \"" + name + "\" does not have exactly the features that it requires");
       }
     }
@@ -149,6 +153,10 @@ public final class Schema {
     }
 
     public Index(Index other, long seed) {
+      this(other, seed, other.cellMap);
+    }
+
+    public Index(Index other, long seed, CellMap cellMap) {
       id = other.id;
       name = other.name;
       columns = other.columns;
@@ -158,6 +166,7 @@ public final class Schema {
       skipsNull = other.skipsNull;
       include = other.include;
       where = other.where;
+      this.cellMap = cellMap;
     }
   }
 

@@ -4,8 +4,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import tamis.filter.CellSet;
+import tamis.filter.CellSetForTest;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
+import tamis.table.CellMap;
+import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 
 /** A coordinator's copy of one server, as simple as can be: what it may exclude. Threads: safe. */
@@ -18,6 +22,9 @@ public final class FeedCopy {
     byte[] max;
     List<long[]> bits; // null: not here
     long asOf;
+    int cellCount; // 0: it has none
+    CellSet cells; // null: not here
+    long cellsAsOf;
   }
 
   private static final class Region {
@@ -46,10 +53,10 @@ public final class FeedCopy {
                                               .setApplied(applied)
                                               .setWaitNs(waitNs);
     regions.forEach((id, region) -> region.indexes.forEach((index, copy) -> {
-      if (copy.bits == null) {
-        request.addWanted(
-            Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index).setGeneration(copy.generation));
-      }
+      Cluster.ColumnId.Builder column =
+          Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index).setGeneration(copy.generation);
+      if (copy.bits == null) request.addWanted(column);
+      if (copy.cellCount > 0 && copy.cells == null) request.addWanted(column.clone().setCells(true));
     }));
     return request.build();
   }
@@ -81,7 +88,8 @@ public final class FeedCopy {
         made.generation = event.getGeneration();
         made.geometry = new SplitGeometry(event.getGeometry().getSlices(), event.getGeometry().getSlicePositions());
         made.layers = event.getLayers();
-        widen(made, event);
+        made.cellCount = event.getCellCount();
+        setRange(made, event);
         region.indexes.put(event.getIndexId(), made);
         break;
       }
@@ -94,9 +102,13 @@ public final class FeedCopy {
         index.layers = event.getLayers();
         break;
       case FLIPS:
-        if (index == null || index.bits == null || index.generation != event.getGeneration()
-            || event.getSequence() <= index.asOf)
-          break;
+        if (index == null || index.generation != event.getGeneration()) break;
+        for (int flip : event.getCellsList()) {
+          if (index.cells == null || event.getSequence() <= index.cellsAsOf) break;
+          if (flip % 2 == 1) index.cells.insert(flip / 2);
+          else index.cells.erase(flip / 2);
+        }
+        if (index.bits == null || event.getSequence() <= index.asOf) break;
         for (long flip : event.getFlipsList()) {
           long[] layer = index.bits.get((int) (flip >>> 33));
           int bit = (int) (flip >>> 1);
@@ -105,17 +117,16 @@ public final class FeedCopy {
         }
         break;
       case RANGE_WIDENED:
-        if (index != null) widen(index, event);
+        if (index != null) setRange(index, event);
         break;
       default:
         break;
     }
   }
 
-  private static void widen(Index index, Cluster.Event event) {
-    if (!event.getHasRange()) return;
-    index.min = event.getMin().toByteArray();
-    index.max = event.getMax().toByteArray();
+  private static void setRange(Index index, Cluster.Event event) {
+    index.min = event.getHasRange() ? event.getMin().toByteArray() : null;
+    index.max = event.getHasRange() ? event.getMax().toByteArray() : null;
   }
 
   private static long[] empty(Index index) {
@@ -127,9 +138,14 @@ public final class FeedCopy {
     Region region = regions.get(projection.getRegionId());
     if (region == null || region.opened.getEpoch() != projection.getEpoch()) return;
     Index index = region.indexes.get(projection.getIndexId());
-    if (index == null || index.generation != projection.getGeneration() || projection.getFirstWord() != 0
-        || projection.getFirstLayer() != 0 || projection.getLayersCount() != projection.getLayerCount()
-        || projection.getAsOf() < reply.getFrom())
+    if (index == null || index.generation != projection.getGeneration() || projection.getAsOf() < reply.getFrom())
+      return;
+    if (projection.getCellCount() > 0) {
+      applyCells(index, projection, reply);
+      return;
+    }
+    if (projection.getFirstWord() != 0 || projection.getFirstLayer() != 0
+        || projection.getLayersCount() != projection.getLayerCount())
       return;
     List<long[]> bits = new ArrayList<>();
     for (tamis.shaded.protobuf.ByteString bytes : projection.getLayersList()) {
@@ -146,6 +162,33 @@ public final class FeedCopy {
           && event.getIndexId() == projection.getIndexId();
       if (later) apply(event);
     }
+  }
+
+  private void applyCells(Index index, Cluster.Projection projection, Cluster.PollReply reply) {
+    if (projection.getFirstCell() != 0 || projection.getEndCell() != projection.getCellCount()) return; // a part
+    CellSet cells = new CellSet(projection.getCellCount());
+    try {
+      CellSetForTest.decode(projection.getCells().toByteArray(), 0, cells);
+    } catch (DamagedBytesException e) {
+      throw new AssertionError(e);
+    }
+    index.cells = cells;
+    index.cellsAsOf = projection.getAsOf();
+    for (Cluster.Event event : reply.getEventsList()) {
+      boolean later = event.getSequence() > index.cellsAsOf && event.getRegionId() == projection.getRegionId()
+          && event.getIndexId() == projection.getIndexId();
+      if (later) apply(event);
+    }
+  }
+
+  /** Whether a query for values from `low` on, below `high`, would leave the region out now. */
+  public synchronized boolean excludesRange(long regionId, int indexId, CellMap map, byte[] low, byte[] high) {
+    if (leaseUntil - System.nanoTime() <= 0) return false;
+    Region region = regions.get(regionId);
+    Index index = region == null ? null : region.indexes.get(indexId);
+    if (index == null || index.bits == null || index.cells == null) return false;
+    if (index.min == null || Key.compare(high, index.min) <= 0 || Key.compare(low, index.max) > 0) return true;
+    return index.cells.next(map.cellOf(low)) > map.cellOf(high);
   }
 
   /** Whether a query for the value would leave out a region of the table that the row lies in. */

@@ -3,21 +3,26 @@ package tamis.feed;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import tamis.base.Fault;
 import tamis.filter.BitLayers;
+import tamis.filter.CellSet;
+import tamis.filter.CellSetForTest;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.hbase.RegionForTest;
@@ -25,7 +30,10 @@ import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
+import tamis.table.CellMap;
+import tamis.table.CellMapForTest;
 import tamis.table.Codec;
+import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 import tamis.table.Schema;
 import tamis.table.Value;
@@ -56,6 +64,8 @@ class IndexFilterModelTest {
     long dropped;
     long outgrown;
     long withoutRoom;
+    long cellsCleared;
+    long narrowed;
   }
 
   /** The filter as a coordinator knows it. */
@@ -66,6 +76,8 @@ class IndexFilterModelTest {
     List<long[]> layers = new ArrayList<>();
     byte[] min;
     byte[] max;
+    CellMap map; // null: no cells
+    CellSet cells;
 
     Copy copy() {
       Copy copy = new Copy();
@@ -75,6 +87,8 @@ class IndexFilterModelTest {
       for (long[] layer : layers) copy.layers.add(layer.clone());
       copy.min = min;
       copy.max = max;
+      copy.map = map;
+      copy.cells = cells == null ? null : cells.copy();
       return copy;
     }
 
@@ -87,9 +101,13 @@ class IndexFilterModelTest {
     }
 
     void setRange(Event event) {
-      if (!event.getHasRange()) return;
-      min = event.getMin().toByteArray();
-      max = event.getMax().toByteArray();
+      min = event.getHasRange() ? event.getMin().toByteArray() : null;
+      max = event.getHasRange() ? event.getMax().toByteArray() : null;
+    }
+
+    void flipCell(int flip) {
+      boolean changed = (flip & 1) != 0 ? cells.insert(flip / 2) : cells.erase(flip / 2);
+      assertTrue(changed, "a flip changes its cell");
     }
 
     void flip(long flip) {
@@ -104,6 +122,7 @@ class IndexFilterModelTest {
     boolean mayHold(IndexEntry entry) {
       if (!published) return true;
       if (min == null || Key.compare(entry.first(), min) < 0 || Key.compare(max, entry.first()) < 0) return false;
+      if (map != null && !cells.contains(map.cellOf(entry.first()))) return false;
       for (long hash : entry.hashes()) {
         if (layers.stream().noneMatch(layer -> holds(layer, hash))) return false;
       }
@@ -147,8 +166,11 @@ class IndexFilterModelTest {
                                       .setExpectedValues(1 + random.nextInt(100))
                                       .setSeed(seed)
                                       .build();
-      index = Schema.parse(RegionForTest.schema().addIndexes(made).build().toByteArray()).index(1);
       values = 2 + random.nextInt(60);
+      CellMap map =
+          random.nextBoolean() ? null : CellMapForTest.of(200, 60, encoded("v1"), encoded("v3"), encoded("v6"));
+      index = new Schema.Index(
+          Schema.parse(RegionForTest.schema().addIndexes(made).build().toByteArray()).index(1), seed, map);
       maxBytes = random.nextBoolean() ? Long.MAX_VALUE / 8 : 400 + random.nextInt(2000);
       FeedOptions options = new FeedOptions();
       options.leaseNs = HOUR;
@@ -199,6 +221,7 @@ class IndexFilterModelTest {
         case 3:
           if (random.nextInt(10) == 0) drop();
           else if (random.nextInt(10) == 0) inherit();
+          else clear();
           return;
         case 4:
         case 5:
@@ -222,6 +245,34 @@ class IndexFilterModelTest {
       }
     }
 
+    /** A clearer looks for everything that may be cleared; now and then an entry comes meanwhile. */
+    void clear() throws Exception {
+      removeAllOf(random.nextBoolean() ? anyValue() : standing.stream().max(String::compareTo).orElse("/"));
+      Clearing clearing = filter.beginClearing(1 + random.nextInt(5));
+      if (clearing == null) return;
+      assertTrue(filter.isCounted() && !building);
+      Set<Integer> occupied = new HashSet<>();
+      for (String value : standing) {
+        byte[] first = entryOf(value).first();
+        if (clearing.map != null) occupied.add(clearing.map.cellOf(first));
+        clearing.found = ValueRange.widened(clearing.found, first);
+      }
+      for (int cell : clearing.cells) {
+        if (!occupied.contains(cell)) clearing.empty.add(cell);
+      }
+      clearing.rangeKnown = random.nextInt(5) > 0;
+      if (random.nextBoolean()) add();
+      filter.endClearing(clearing);
+    }
+
+    /** The entries with the same first value. */
+    void removeAllOf(String value) {
+      String first = value.substring(0, value.indexOf('/') + 1);
+      for (int i = standing.size() - 1; i >= 0; --i) {
+        if (standing.get(i).startsWith(first)) filter.remove(one(entryOf(standing.remove(i))));
+      }
+    }
+
     void add() throws Exception {
       List<IndexEntry> entries = new ArrayList<>();
       List<String> added = new ArrayList<>();
@@ -229,11 +280,13 @@ class IndexFilterModelTest {
         added.add(anyValue());
         entries.add(entryOf(added.get(added.size() - 1)));
       }
-      if (!doShortOfMemory(() -> filter.add(entries))) {
+      long[] ticket = new long[1];
+      if (!doShortOfMemory(() -> ticket[0] = filter.add(entries))) {
         afterFailedAdd();
         return;
       }
       standing.addAll(added);
+      if (random.nextInt(20) > 0) filter.leave(ticket[0]);
       readEvents();
       for (IndexEntry entry : entries) checkWait(entry);
     }
@@ -267,7 +320,7 @@ class IndexFilterModelTest {
       } else {
         number = feed.last() + 1; // where it is dropped
         String value = anyValue();
-        filter.add(one(entryOf(value)));
+        filter.leave(filter.add(one(entryOf(value))));
         standing.add(value);
       }
       if (!wasPublished || filter.isPublished()) return;
@@ -368,6 +421,10 @@ class IndexFilterModelTest {
         Cluster.Projection bits = filter.project(Cluster.ColumnId.getDefaultInstance(), 1 << 20);
         assertEquals(event.getSequence(), bits.getAsOf(), "the test reads right after a publication");
         for (int i = 0; i < bits.getLayersCount(); ++i) made.layers.set(i, wordsOf(bits.getLayers(i)));
+        assertEquals(index.cellMap == null ? 0 : index.cellMap.version(), event.getCellMap());
+        assertEquals(index.cellMap == null ? 0 : 200, event.getCellCount());
+        made.map = index.cellMap;
+        made.cells = cells();
         return made;
       }
       assertEquals(copy.generation, event.getGeneration());
@@ -379,16 +436,49 @@ class IndexFilterModelTest {
           return copy;
         case FLIPS:
           for (long flip : event.getFlipsList()) copy.flip(flip);
+          for (int flip : event.getCellsList()) {
+            copy.flipCell(flip);
+            if (flip % 2 == 0) ++tally.cellsCleared;
+          }
           return copy;
         case INDEX_DROPPED:
           return new Copy();
         case RANGE_WIDENED:
-          assertTrue(event.getHasRange());
+          Copy wider = copy.copy();
           copy.setRange(event);
+          boolean narrower = copy.min == null || (wider.min != null && Key.compare(wider.min, copy.min) < 0)
+              || (wider.max != null && Key.compare(copy.max, wider.max) < 0);
+          if (narrower) ++tally.narrowed;
           return copy;
         default:
           throw new AssertionError(event.toString());
       }
+    }
+
+    /** The cells of the filter, in parts; null: it has none. */
+    CellSet cells() {
+      if (index.cellMap == null) {
+        assertNull(filter.project(Cluster.ColumnId.newBuilder().setCells(true).build(), 1 << 20));
+        return null;
+      }
+      CellSet cells = new CellSet(200);
+      long most = random.nextInt(30);
+      long generation = filter.project(Cluster.ColumnId.getDefaultInstance(), 8).getGeneration();
+      for (int next = 0; next < 200;) {
+        Cluster.ColumnId.Builder from =
+            Cluster.ColumnId.newBuilder().setCells(true).setGeneration(generation).setFirstCell(next);
+        Cluster.Projection part = filter.project(from.build(), most);
+        assertEquals(next, part.getFirstCell());
+        assertEquals(index.cellMap.version(), part.getCellMap());
+        assertEquals(feed.last(), part.getAsOf());
+        try {
+          CellSetForTest.decode(part.getCells().toByteArray(), next, cells);
+        } catch (DamagedBytesException e) {
+          throw new AssertionError(e);
+        }
+        next = part.getEndCell();
+      }
+      return cells;
     }
 
     private static long[] wordsOf(ByteString bytes) {
@@ -434,9 +524,14 @@ class IndexFilterModelTest {
         return;
       }
       checkBits(copy, bits);
+      CellSet cells = cells();
+      for (int cell = 0; cells != null && cell < 200; ++cell) {
+        assertEquals(copy.cells.contains(cell), cells.contains(cell));
+      }
       long layerBytes = filter.isOfBits() ? BitLayers.layerBytes(copy.geometry)
                                           : ScalableSplitCountingBloomFilter.layerBytes(copy.geometry);
-      assertEquals(copy.layers.size() * layerBytes, filter.publishedBytes());
+      long cellBytes = copy.map == null ? 0 : 2 * CellSet.sizeBytes(200);
+      assertEquals(copy.layers.size() * layerBytes + cellBytes, filter.publishedBytes());
       assertTrue(
           building ? filter.sizeBytes() > filter.publishedBytes() : filter.sizeBytes() == filter.publishedBytes());
       assertTrue(filter.entries() >= standing.size());
@@ -523,6 +618,7 @@ class IndexFilterModelTest {
       assertTrue(heir.isPublished() && !heir.isCounted());
       assertEquals(filter.entries(), heir.entries());
       assertEquals(filter.publishedBytes(), heir.publishedBytes());
+      assertEquals(filter.occupiedCells(), heir.occupiedCells());
       Cluster.Projection theirs = heir.project(Cluster.ColumnId.getDefaultInstance(), 1 << 20);
       Cluster.Projection ours = filter.project(Cluster.ColumnId.getDefaultInstance(), 1 << 20);
       assertEquals(ours.getLayersList(), theirs.getLayersList());
@@ -563,10 +659,10 @@ class IndexFilterModelTest {
         throw new AssertionError("seed " + seed, e);
       }
     }
-    for (long[] atLeast :
-        new long[][] {{tally.waited, 1000}, {tally.waitedForRange, 100}, {tally.waitedForPublication, 1000},
-            {tally.layers, 10}, {tally.publications, 100}, {tally.bitsOnly, 10}, {tally.inherited, 20},
-            {tally.shortOfMemory, 30}, {tally.dropped, 10}, {tally.outgrown, 10}, {tally.withoutRoom, 50}}) {
+    for (long[] atLeast : new long[][] {{tally.waited, 1000}, {tally.waitedForRange, 100},
+             {tally.waitedForPublication, 1000}, {tally.layers, 10}, {tally.publications, 100}, {tally.bitsOnly, 10},
+             {tally.inherited, 20}, {tally.shortOfMemory, 30}, {tally.dropped, 10}, {tally.outgrown, 10},
+             {tally.withoutRoom, 50}, {tally.cellsCleared, 50}, {tally.narrowed, 50}}) {
       assertTrue(atLeast[0] > atLeast[1], Arrays.toString(atLeast));
     }
   }

@@ -69,7 +69,7 @@ class IndexFilterTest {
     for (int i = 0; i < updates; ++i) {
       int row = random.nextInt(ENTRIES);
       IndexEntry now = entry(random.nextInt(10), row);
-      filter.add(Collections.singletonList(now));
+      filter.leave(filter.add(Collections.singletonList(now)));
       filter.remove(Collections.singletonList(standing.set(row, now)));
       lookAt(i);
     }
@@ -104,10 +104,10 @@ class IndexFilterTest {
     IndexEntry old = standing.get(3);
     assertTrue(filter.beginGeneration(() -> true, room));
     for (int i = 0; i < times; ++i) {
-      filter.add(Collections.singletonList(fresh));
+      filter.leave(filter.add(Collections.singletonList(fresh)));
       filter.remove(Collections.singletonList(fresh));
       filter.remove(Collections.singletonList(old));
-      filter.add(Collections.singletonList(old));
+      filter.leave(filter.add(Collections.singletonList(old)));
     }
     filter.remove(Collections.singletonList(standing.get(7)));
     filter.countExisting(standing);
@@ -148,7 +148,7 @@ class IndexFilterTest {
       while (now.size() < 60) {
         IndexEntry entry = entry(random.nextInt(30), random.nextInt());
         now.add(entry);
-        filter.add(Collections.singletonList(entry));
+        filter.leave(filter.add(Collections.singletonList(entry)));
       }
       List<IndexEntry> then = new ArrayList<>(now);
       boolean bits = seed % 2 == 0;
@@ -160,7 +160,7 @@ class IndexFilterTest {
         } else if (now.isEmpty() || random.nextBoolean()) {
           IndexEntry entry = entry(random.nextInt(40), random.nextInt());
           now.add(entry);
-          filter.add(Collections.singletonList(entry));
+          filter.leave(filter.add(Collections.singletonList(entry)));
         } else {
           filter.remove(Collections.singletonList(now.remove(random.nextInt(now.size()))));
         }
@@ -197,7 +197,7 @@ class IndexFilterTest {
     for (int i = 0; row < 20 * values; ++i, ++row) {
       IndexEntry now = entry(row / 20, row);
       oldest.add(now);
-      filter.add(Collections.singletonList(now));
+      filter.leave(filter.add(Collections.singletonList(now)));
       filter.remove(Collections.singletonList(oldest.poll()));
       standing.clear();
       standing.addAll(oldest);
@@ -253,8 +253,8 @@ class IndexFilterTest {
     bits.publish();
     for (int row = 0; row < ENTRIES; ++row) { // several layers of them
       List<IndexEntry> one = Collections.singletonList(entry(random.nextInt(), row));
-      filter.add(one);
-      bits.add(one);
+      filter.leave(filter.add(one));
+      bits.leave(bits.add(one));
     }
     assertTrue(4 * bits.sizeBytes() <= filter.sizeBytes() + 256 && bits.isOfBits() && !filter.isOfBits());
     Cluster.ColumnId whole = Cluster.ColumnId.getDefaultInstance();
@@ -264,7 +264,7 @@ class IndexFilterTest {
     List<IndexEntry> later = Collections.singletonList(entry(7, ENTRIES));
     Predicate<IndexEntry> before = bits.frozen();
     assertFalse(before.test(later.get(0)));
-    bits.add(later);
+    bits.leave(bits.add(later));
     assertFalse(before.test(later.get(0)));
     IndexFilter heir =
         bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 2, 1);
@@ -279,7 +279,7 @@ class IndexFilterTest {
     for (int row = 0; row < 200; ++row) standing.add(entry(row, row));
     countAnew();
     for (int row = 200; row < 1000; ++row) {
-      filter.add(Collections.singletonList(entry(row, row)));
+      filter.leave(filter.add(Collections.singletonList(entry(row, row))));
       filter.remove(Collections.singletonList(standing.remove(0)));
       standing.add(entry(row, row));
       lookAt(row);

@@ -234,12 +234,12 @@ public final class ClusterDrive {
     byte[] absent = Bytes.add(new byte[] {2}, Bytes.toBytes("v1~nothing has it"), new byte[] {0, 1});
     int tableId = IndexedTable.tableId(NAME, 1);
     for (Map.Entry<String, FeedCopy> copy : copies.entrySet()) {
-      boolean excluded = copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(first, index), first);
+      boolean excluded = copy.getValue().excludesRow(tableId, row, index, tamis.table.Hash.of(first, index), first);
       if (excluded && Arrays.equals(value, table.get(new Get(row)).getValue(RegionForTest.F, Bytes.toBytes(column)))) {
         leftOut.incrementAndGet();
         System.out.println("LEFT OUT by the copy of " + copy.getKey() + ": " + column + " of " + Bytes.toString(row));
       }
-      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index), absent))
+      if (copy.getValue().excludesRow(tableId, row, index, tamis.table.Hash.of(absent, index), absent))
         this.excluded.incrementAndGet();
     }
   }

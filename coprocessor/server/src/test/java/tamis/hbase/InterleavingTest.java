@@ -68,7 +68,6 @@ import tamis.feed.FilterFeed;
 import tamis.feed.FilterRoom;
 import tamis.feed.IndexEntry;
 import tamis.feed.IndexFilter;
-import tamis.filter.Hash;
 import tamis.index.BatchContext;
 import tamis.index.Checker;
 import tamis.index.IndexBuilder;
@@ -83,6 +82,7 @@ import tamis.server.TestServer;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Schema;
 import tamis.table.Value;
 

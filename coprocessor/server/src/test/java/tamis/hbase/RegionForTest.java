@@ -35,6 +35,7 @@ import tamis.server.RegionIndexes;
 import tamis.server.RegionServerState;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.CellEncoding;
+import tamis.table.CellMap;
 import tamis.table.Type;
 
 /** A real HRegion of an indexed table, on this machine's disk, without a server around it. */
@@ -229,6 +230,17 @@ public final class RegionForTest implements AutoCloseable {
                           .addRequired(Table.Index.Extension.Feature.INCLUDE)
                           .setNulls(index.getNulls())
                           .addAllInclude(java.util.Arrays.asList(columns)))
+        .build();
+  }
+
+  /** The index with cells for ranges. */
+  public static Table.Index withCells(Table.Index index, CellMap map) {
+    return index.toBuilder()
+        .setNulls(Table.Index.Nulls.EXTENDED)
+        .setExtension(Table.Index.Extension.newBuilder()
+                          .addRequired(Table.Index.Extension.Feature.RANGES)
+                          .setNulls(index.getNulls())
+                          .setCellMap(ByteString.copyFrom(map.toBytes())))
         .build();
   }
 

@@ -16,13 +16,13 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.feed.FeedCopy;
-import tamis.filter.Hash;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Key;
 import tamis.table.Value;
 

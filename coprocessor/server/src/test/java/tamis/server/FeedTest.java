@@ -23,7 +23,6 @@ import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
 import tamis.feed.IndexEntry;
 import tamis.feed.IndexFilter;
-import tamis.filter.Hash;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.hbase.RegionForTest;
@@ -31,6 +30,7 @@ import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Value;
 
 /** A coordinator that listens never leaves out what has been acknowledged. */

@@ -28,7 +28,6 @@ import tamis.base.Fault;
 import tamis.feed.FeedCopy;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
-import tamis.filter.Hash;
 import tamis.hbase.RegionForTest;
 import tamis.index.Checker;
 import tamis.index.IndexBuilder;
@@ -36,6 +35,7 @@ import tamis.pb.Table;
 import tamis.region.IndexedRegion;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Value;
 
 /** Another coprocessor writes in the midst of a batch, on its thread. Each test comes with the rule, and without. */

@@ -23,13 +23,13 @@ import tamis.base.Fault;
 import tamis.feed.FeedCopy;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
-import tamis.filter.Hash;
 import tamis.hbase.RegionForTest;
 import tamis.index.Checker;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Value;
 
 /**

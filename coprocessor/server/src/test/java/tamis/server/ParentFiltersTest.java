@@ -18,13 +18,13 @@ import tamis.base.Fault;
 import tamis.feed.FeedCopy;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
-import tamis.filter.Hash;
 import tamis.hbase.RegionForTest;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.region.InheritedFilters;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Value;
 
 /** The upper daughter of a split: what its parent's filter excludes for it, and when that filter must not be used. */

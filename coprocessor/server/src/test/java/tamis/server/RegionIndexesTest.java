@@ -106,8 +106,8 @@ class RegionIndexesTest {
     long now;
     final ArrayDeque<Runnable> ready = new ArrayDeque<>();
     final TreeMap<Long, Runnable> later = new TreeMap<>();
-    final Workers workers =
-        new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add, ready::add, ready::add);
+    final Workers workers = new Workers(
+        (step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add, ready::add, ready::add, ready::add);
 
     void work() {
       while (!ready.isEmpty()) ready.poll().run();

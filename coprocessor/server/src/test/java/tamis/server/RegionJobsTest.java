@@ -30,7 +30,6 @@ import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
 import tamis.feed.IndexEntry;
 import tamis.feed.IndexFilter;
-import tamis.filter.Hash;
 import tamis.hbase.RegionForTest;
 import tamis.index.BatchContext;
 import tamis.index.Checker;
@@ -40,6 +39,7 @@ import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Hash;
 import tamis.table.Value;
 
 /** Findings of a check, and their repair by a rebuild, on a real region. */

@@ -1,6 +1,7 @@
 package tamis.server;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
 import tamis.region.IndexedRegion;
@@ -16,6 +17,7 @@ public final class TestServer {
     life.name = "test";
     life.startCode = 7;
     life.feed = options;
+    life.clearDelayNs = TimeUnit.HOURS.toNanos(1); // tests call clear
     return life;
   }
 
@@ -62,6 +64,13 @@ public final class TestServer {
 
   public static void close(IndexedRegion region) {
     of(region).regions.remove(region);
+  }
+
+  /** Clears what the filters may clear now. */
+  public static void clear(IndexedRegion region) throws IOException {
+    for (Schema.Index index : region.table.schema.indexes) {
+      of(region).clearer.clear(region, index, region.filters.get(index.id));
+    }
   }
 
   static void count(IndexedRegion region) throws IOException, InterruptedException {

@@ -1,4 +1,4 @@
-package tamis.filter;
+package tamis.table;
 
 import tamis.shaded.openhft.hashing.LongHashFunction;
 
@@ -31,14 +31,14 @@ public final class Hash {
   }
 
   /** The finalizer of SplitMix64. */
-  static long mix(long x) {
+  public static long mix(long x) {
     x = (x ^ x >>> 30) * 0xbf58476d1ce4e5b9L;
     x = (x ^ x >>> 27) * 0x94d049bb133111ebL;
     return x ^ x >>> 31;
   }
 
   /** The high half of the 128-bit product of a word and n, which has 32 bits. */
-  static long range(long word, long n) {
+  public static long range(long word, long n) {
     long low = (word & 0xffffffffL) * n;
     return ((word >>> 32) * n + (low >>> 32)) >>> 32;
   }

@@ -1,10 +1,6 @@
-package tamis.filter;
+package tamis.table;
 
 import java.util.Arrays;
-import tamis.table.ByteReader;
-import tamis.table.ByteWriter;
-import tamis.table.DamagedBytesException;
-import tamis.table.Key;
 
 /**
  * A monotone map from byte strings to the numbers of cells: a piecewise linear model of how the values of an index are

@@ -1,0 +1,203 @@
+package tamis.server;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.base.Fault;
+import tamis.feed.Clearing;
+import tamis.feed.IndexFilter;
+import tamis.feed.ValueRange;
+import tamis.region.EntryKeys;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.region.ReadView;
+import tamis.table.DamagedBytesException;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * Clears the cells of filters that removals have emptied, and narrows the range of values, in the background: it looks
+ * into the index. IndexFilter says why this misses no row.
+ *
+ * A search reads tombstones, too: entries that are gone may stand in HBase's files until it compacts them, and HBase's
+ * own scanners pass over any number of them in one call. After MOST_ENTRIES keys of either kind the search gives up.
+ *
+ * Threads: safe.
+ */
+final class FilterClearer {
+  static final int MOST_ENTRIES = 64; // keys that are looked at for one cell, or for one end of the range
+  private static final int CELLS_AT_ONCE = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(FilterClearer.class);
+
+  private final Workers.Timer timer;
+  private final Executor executor;
+  private final long delayNs;
+  private final Set<IndexFilter> waiting = ConcurrentHashMap.newKeySet();
+  final LongAdder searches = new LongAdder(); // for a cell, or an end of the range
+
+  FilterClearer(Workers.Timer timer, Executor executor, long delayNs) {
+    this.timer = timer;
+    this.executor = executor;
+    this.delayNs = delayNs;
+  }
+
+  /** Looks at the index of the region after the delay, and again while there is more; once, if called again before. */
+  void enqueue(IndexedRegion region, Schema.Index index) {
+    IndexFilter filter = region.filters.get(index.id);
+    if (filter == null || !waiting.add(filter)) return;
+    boolean handedOver = false;
+    try {
+      timer.run(() -> executor.execute(() -> run(region, index, filter)), delayNs);
+      handedOver = true;
+    } finally {
+      if (!handedOver) waiting.remove(filter); // memory may have run out: a later write calls again
+    }
+  }
+
+  private void run(IndexedRegion region, Schema.Index index, IndexFilter filter) {
+    waiting.remove(filter);
+    try {
+      boolean decided = clear(region, index, filter);
+      // Cells that writes were registered for, and those of removals since.
+      if (decided && filter.wantsClearing()) enqueue(region, index);
+    } catch (Throwable e) {
+      // Nothing is cleared; a later write calls again.
+      if (!region.isLeaving()) {
+        LOG.warn("Cells of a filter of region {} are not cleared", region.info().getEncodedName(), e);
+      }
+    }
+  }
+
+  /** Clears all that may be cleared now. False: something was not decided, or no write allows it now. */
+  boolean clear(IndexedRegion region, Schema.Index index, IndexFilter filter) throws IOException {
+    while (!region.isClosing() && region.filters.get(index.id) == filter) {
+      ReadView old = Fault.CLEARED_BY_OLD_SNAPSHOT.isOn() ? new ReadView(region.region) : null;
+      Clearing clearing = filter.beginClearing(CELLS_AT_ONCE);
+      try (ReadView view = old != null ? old : new ReadView(region.region)) {
+        if (clearing == null) return false;
+        new Search(region, index, view).run(clearing);
+      }
+      filter.endClearing(clearing);
+      if (clearing.cells.length < CELLS_AT_ONCE) return clearing.rangeKnown || !clearing.range;
+    }
+    return false;
+  }
+
+  /** The search for the entries that a round of clearing asks for, in one snapshot. */
+  private final class Search {
+    final IndexedRegion region;
+    final Schema schema;
+    final Schema.Index index;
+    final ReadView view;
+    final byte[] prefix;
+    final byte[] end;
+
+    Search(IndexedRegion region, Schema.Index index, ReadView view) {
+      this.region = region;
+      this.schema = region.table.schema;
+      this.index = index;
+      this.view = view;
+      prefix = region.keys.index(index.id);
+      end = Key.prefixEnd(prefix);
+    }
+
+    void run(Clearing clearing) throws IOException {
+      for (int cell : clearing.cells) {
+        if (isEmpty(clearing, cell)) clearing.empty.add(cell);
+      }
+      if (!clearing.range) return;
+      End first = findEnd(false);
+      End last = findEnd(true);
+      clearing.rangeKnown = first.known && last.known;
+      if (clearing.rangeKnown && first.value != null) clearing.found = new ValueRange(first.value, last.value);
+    }
+
+    boolean isEmpty(Clearing clearing, int cell) throws IOException {
+      searches.increment();
+      try (RegionScanner keys = keys(Key.concat(prefix, clearing.map.lowestOf(cell)), false)) {
+        for (int seen = 0;; ++seen) {
+          byte[] key = next(keys);
+          if (key == null) return true;
+          if (seen == MOST_ENTRIES) return Fault.UNDECIDED_IS_EMPTY.isOn();
+          int of = clearing.map.cellOf(firstOf(key));
+          if (of > cell) return true;
+          if (of == cell && stands(key)) return false;
+        }
+      } catch (DamagedBytesException e) {
+        return false;
+      }
+    }
+
+    End findEnd(boolean last) throws IOException {
+      searches.increment();
+      try (RegionScanner keys = keys(last ? end : prefix, last)) {
+        for (int seen = 0; seen < MOST_ENTRIES; ++seen) {
+          byte[] key = next(keys);
+          if (key == null) return new End(true, null);
+          if (stands(key)) return new End(true, firstOf(key));
+        }
+      } catch (DamagedBytesException e) {
+        // It is not known.
+      }
+      return new End(false, null);
+    }
+
+    /** The keys of the index from this one on, or down from it, of which anything is left. */
+    RegionScanner keys(byte[] from, boolean down) throws IOException {
+      Scan scan = down ? ReadView.scanDown(from, prefix) : ReadView.scan(from, end);
+      return view.open(scan.addFamily(IndexedTable.FAMILY).setRaw(true).setFilter(new FirstKeyOnlyFilter()));
+    }
+
+    /** Null: there are no more. */
+    byte[] next(RegionScanner keys) throws IOException {
+      List<Cell> cells = new ArrayList<>();
+      for (boolean more = true; more;) {
+        more = keys.nextRaw(cells);
+        if (cells.isEmpty()) continue;
+        byte[] key = CellUtil.cloneRow(cells.get(0));
+        cells.clear();
+        if (Key.startsWith(key, prefix)) return key;
+      }
+      return null;
+    }
+
+    byte[] firstOf(byte[] key) throws DamagedBytesException {
+      return region.keys.read(schema, index, key).first();
+    }
+
+    /** Whether the key is that of an entry of a row of the region, and not deleted. */
+    boolean stands(byte[] key) throws IOException {
+      EntryKeys.Kind kind = region.keys.kindOf(schema, key);
+      if (kind != EntryKeys.Kind.ENTRY) return kind == EntryKeys.Kind.DAMAGED;
+      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(key).withStopRow(key, true);
+      List<Cell> cells = new ArrayList<>();
+      try (RegionScanner scanner = view.open(scan)) {
+        scanner.nextRaw(cells);
+      }
+      return !cells.isEmpty();
+    }
+  }
+
+  /** The first value of the smallest or the largest entry. A value. */
+  private static final class End {
+    final boolean known;
+    final byte[] value; // null: there is no entry
+
+    End(boolean known, byte[] value) {
+      this.known = known;
+      this.value = value;
+    }
+  }
+}
