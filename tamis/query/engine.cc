@@ -110,6 +110,12 @@ Engine::Knowledge Engine::knowledge() const {
           .max_filter_bytes = stats.max_bytes};
 }
 
+std::vector<uint64_t> Engine::RoutedRegions(const TableSchema& schema) const {
+  std::vector<uint32_t> ids;
+  for (const IndexSpec& index : schema.indexes) ids.push_back(index.id);
+  return state_->global->Routed(schema.id, ids, state_->executor->Now());
+}
+
 bool Engine::LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const {
   const KeyRanges keys = KeyRanges::Of({key, key + '\0'});
   return state_->global->Find(table_id, keys, asked, state_->executor->Now())

@@ -112,6 +112,10 @@ class Engine {
   };
   Knowledge knowledge() const;
 
+  // The numbers of the table's regions whose filters are here and may be used. The others are asked
+  // by each search.
+  std::vector<uint64_t> RoutedRegions(const TableSchema& schema) const;
+
   // True if a search with this condition would now skip the region that contains the row with this
   // key. Tests use it to check that no search skips a matching row.
   bool LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace tamis {
@@ -18,6 +19,15 @@ void Join(std::string* text, const std::string& other) {
   *text += other;
 }
 
+// {"hit": ["3"], "filter": ["1", "2"]}: numbers as text, since they may have 63 bits.
+nlohmann::ordered_json RegionsByOutcome(std::span<const Explain::Region> regions) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const Explain::Region& region : regions) {
+    json[std::string(Explain::OutcomeName(region.outcome))].push_back(std::to_string(region.id));
+  }
+  return json;
+}
+
 }  // namespace
 
 void Explain::Add(const Explain& other) {
@@ -28,8 +38,15 @@ void Explain::Add(const Explain& other) {
   searches += std::max<uint64_t>(1, other.searches);
   for (const std::string& term : other.terms) terms.push_back(term);
   for (const IndexUse& use : other.uses) uses.push_back(use);
+  if (regions.empty()) regions = other.regions;
   for (const Number& number : Numbers()) this->*number.value += other.*number.value;
   for (const Time& time : Times()) this->*time.value += other.*time.value;
+}
+
+std::string_view Explain::OutcomeName(Outcome outcome) {
+  static constexpr std::array<std::string_view, kOutcomes> kNames = {
+      "hit", "in_vain", "unknown", "filter", "cells", "range", "key", "not_asked"};
+  return kNames[static_cast<size_t>(outcome)];
 }
 
 std::span<const Explain::Number> Explain::Numbers() {
@@ -137,6 +154,7 @@ std::string Explain::ToJson() const {
   }
   for (const Number& number : Numbers()) json[std::string(number.name)] = this->*number.value;
   for (const Time& time : Times()) json[std::string(time.name)] = Micros(this->*time.value);
+  if (!regions.empty()) json["regions"] = RegionsByOutcome(regions);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

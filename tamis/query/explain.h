@@ -66,6 +66,25 @@ struct Explain {
   // The `index` of a use that read all rows of the regions.
   static constexpr std::string_view kRows = "the rows";
 
+  // The outcome of the search in one region.
+  enum class Outcome {
+    kHit,      // asked, and had rows
+    kInVain,   // asked, and had none
+    kUnknown,  // asked since its filter is not known, and had none
+    kByFilter,
+    kByCells,
+    kByRange,
+    kByKey,
+    kNotAsked,  // the search ended before, at its limit
+  };
+  static constexpr size_t kOutcomes = 8;
+  static std::string_view OutcomeName(Outcome outcome);
+  struct Region {
+    uint64_t id = 0;
+    Outcome outcome = Outcome::kNotAsked;
+  };
+  std::vector<Region> regions;  // in key order; only up to SearchOptions::explained_regions
+
   uint64_t searches = 0;  // that were added up; 0: this is one search
 
   struct Number {

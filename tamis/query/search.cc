@@ -670,9 +670,11 @@ void Search::Conclude() {
                              .entries_expected = use.entries_expected(),
                              .entries_read = use.entries_read()});
   }
-  if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
+  if (plan_.routing.kind == RoutingTerm::Kind::kAll) return ConcludeRegions(nullptr);
   const GlobalIndex::Reasons reasons = context_->global->Explain(
-      schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now());
+      schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now(),
+      /*each_excluded=*/regions_->size() <= options_.explained_regions);
+  ConcludeRegions(&reasons);
   explain_.regions_excluded_by_filter = reasons.excluded_by_filter;
   explain_.regions_excluded_by_cells = reasons.excluded_by_cells;
   explain_.regions_excluded_by_range = reasons.excluded_by_range;
@@ -682,6 +684,36 @@ void Search::Conclude() {
       static_cast<uint64_t>(std::ranges::count_if(rows_of_region_, [&](const auto& region) {
         return region.second == 0 && candidates.contains(region.first);
       }));
+}
+
+// `reasons` is null where no filter was asked.
+void Search::ConcludeRegions(const GlobalIndex::Reasons* reasons) {
+  explain_.regions.clear();
+  if (regions_->size() > options_.explained_regions) return;
+  using Outcome = Explain::Outcome;
+  std::unordered_map<std::string_view, Outcome> decided;  // by start key
+  if (reasons != nullptr) {
+    for (const std::string& start : reasons->candidates) decided[start] = Outcome::kInVain;
+    for (const auto& [start, reason] : reasons->excluded) {
+      decided[start] = reason == GlobalIndex::Reason::kRange   ? Outcome::kByRange
+                       : reason == GlobalIndex::Reason::kCells ? Outcome::kByCells
+                                                               : Outcome::kByFilter;
+    }
+  }
+  const Outcome undecided = reasons == nullptr ? Outcome::kInVain : Outcome::kUnknown;
+  for (const RegionInfo& region : *regions_) {
+    const auto found = decided.find(region.start);
+    const bool is_excluded = found != decided.end() && found->second != Outcome::kInVain;
+    const auto rows = rows_of_region_.find(region.start);
+    Outcome outcome = is_excluded ? found->second : Outcome::kNotAsked;
+    if (!plan_.keys.Overlaps({region.start, region.end})) outcome = Outcome::kByKey;
+    if (rows != rows_of_region_.end()) {
+      outcome = rows->second > 0         ? Outcome::kHit
+                : found != decided.end() ? Outcome::kInVain
+                                         : undecided;
+    }
+    explain_.regions.push_back({.id = region.id.number(), .outcome = outcome});
+  }
 }
 
 }  // namespace tamis

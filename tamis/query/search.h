@@ -104,6 +104,7 @@ class Search {
   uint64_t RequestLimit() const;
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
+  void ConcludeRegions(const GlobalIndex::Reasons* reasons);
 
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;

@@ -39,6 +39,8 @@ struct SearchOptions {
   // Rows come in this order, NULL first; empty: in any. REQUIRES: key_order is false.
   std::vector<OrderTerm> order = {};
   std::string remark = {};  // of the caller, for explain
+  // The outcome in each region is noted where the table has at most so many (Explain::regions).
+  size_t explained_regions = 0;
   bool use_filters = true;  // false: ask every region
   bool use_indexes = true;  // false: scan and filter
   Duration timeout = std::chrono::seconds(60);

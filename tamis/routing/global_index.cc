@@ -680,7 +680,7 @@ std::vector<GlobalIndex::Bound> GlobalIndex::Bounds(uint32_t table_id, const Key
 
 GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& keys,
                                           const RoutingTerm& term, const KeyRanges& excluded,
-                                          Time now) const {
+                                          Time now, bool each_excluded) const {
   std::shared_lock lock(state_->mutex);
   Reasons reasons;
   auto found = state_->tables.find(table_id);
@@ -704,13 +704,15 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
         } else {
           reasons.candidates.push_back(start);
         }
-      } else if (!by_range.Get(slot)) {
-        ++reasons.excluded_by_range;
-      } else if (!by_cells.Get(slot)) {
-        ++reasons.excluded_by_cells;
-      } else {
-        ++reasons.excluded_by_filter;
+        continue;
       }
+      const Reason reason = !by_range.Get(slot)   ? Reason::kRange
+                            : !by_cells.Get(slot) ? Reason::kCells
+                                                  : Reason::kFilter;
+      ++(reason == Reason::kRange   ? reasons.excluded_by_range
+         : reason == Reason::kCells ? reasons.excluded_by_cells
+                                    : reasons.excluded_by_filter);
+      if (each_excluded) reasons.excluded.emplace_back(start, reason);
     }
     const uint64_t undecided = layout.Undecided(range);
     reasons.regions += undecided;
@@ -744,6 +746,30 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
     if (unknown.Get(layout.at(i))) return false;
   }
   return true;
+}
+
+std::vector<uint64_t> GlobalIndex::Routed(uint32_t table_id, const std::vector<uint32_t>& index_ids,
+                                          Time now) const {
+  std::shared_lock lock(state_->mutex);
+  std::vector<uint64_t> routed;
+  auto found = state_->tables.find(table_id);
+  if (found == state_->tables.end()) return routed;
+  const TableLayout& layout = found->second.layout;
+  RegionBits unknown(layout.slots());
+  state_->AddWithoutLease(table_id, now, &unknown);
+  for (const uint32_t index_id : index_ids) {
+    auto copies = found->second.indexes.find(index_id);
+    if (copies == found->second.indexes.end()) return routed;
+    copies->second.AddUnknown(&unknown);
+  }
+  for (const auto& [name, server] : state_->servers) {
+    for (const auto& [id, region] : server->regions) {
+      const bool is_placed =
+          region.table_id == table_id && layout.position(region.slot) != TableLayout::kNotPlaced;
+      if (is_placed && !unknown.Get(region.slot)) routed.push_back(id);
+    }
+  }
+  return routed;
 }
 
 GlobalIndex::Stats GlobalIndex::stats() const {

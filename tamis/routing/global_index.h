@@ -82,6 +82,7 @@ class GlobalIndex {
 
   // For each region that overlaps the searched keys: why it was excluded, or that it was not. Shown
   // to users; a search does not need it. Visits all these regions.
+  enum class Reason { kFilter, kCells, kRange };
   struct Reasons {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;
@@ -91,14 +92,20 @@ class GlobalIndex {
     // the present copy would exclude is among them: Find had no lease or no filter for it.
     uint64_t unknown = 0;
     std::vector<std::string> candidates;  // start keys of the other regions that were not excluded
+    // The start keys of excluded regions; only with each_excluded.
+    std::vector<std::pair<std::string, Reason>> excluded;
   };
   // `excluded` is the result of Find. Ranges and filters are evaluated as they are now.
   Reasons Explain(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term,
-                  const KeyRanges& excluded, Time now) const;
+                  const KeyRanges& excluded, Time now, bool each_excluded = false) const;
 
   // True when every key of the table lies in a known region of a server with a live lease, and each
   // listed index of each region is usable now, or its bits find no room within Options::max_bytes.
   bool IsComplete(uint32_t table_id, const std::vector<uint32_t>& index_ids, Time now) const;
+  // The numbers of the table's regions that a search by any of the indexes may be able to exclude:
+  // their servers have live leases, and the bits of each index are here.
+  std::vector<uint64_t> Routed(uint32_t table_id, const std::vector<uint32_t>& index_ids,
+                               Time now) const;
 
   struct Stats {
     uint64_t servers = 0;

@@ -63,6 +63,13 @@ void Metrics::CountSearch(const Explain& search) {
   merging_.Add(SecondsOf(search.merge_time));
 }
 
+Metrics::Totals Metrics::totals() const {
+  std::lock_guard lock(mutex_);
+  Totals totals{.rows = rows_, .searches = searches_, .sums = sums_};
+  for (const auto& [outcome, count] : statements_) totals.statements += count;
+  return totals;
+}
+
 std::string Metrics::Text(const Now& now) const {
   std::string out;
   const auto append = [&](std::string_view format, const auto&... values) {
@@ -104,6 +111,7 @@ std::string Metrics::Text(const Now& now) const {
   }
 
   AppendGauge(&out, "tamis_connections", "Open connections of clients.", now.connections);
+  AppendGauge(&out, "tamis_event_streams", "Streams of events to consoles.", now.event_streams);
   AppendGauge(&out, "tamis_statements_running", "Statements that run now.", now.statements);
   const Engine::Knowledge& known = now.known;
   AppendGauge(&out, "tamis_coordinator_servers", "Region servers that this coordinator polls.",

@@ -29,9 +29,18 @@ class Metrics {
   struct Now {
     Engine::Knowledge known;
     uint64_t connections = 0;
+    uint64_t event_streams = 0;
     uint64_t statements = 0;  // that run
   };
   std::string Text(const Now& now) const;
+
+  struct Totals {
+    uint64_t statements = 0;
+    uint64_t rows = 0;
+    uint64_t searches = 0;
+    Explain sums;  // of the searches; numbers only
+  };
+  Totals totals() const;
 
  private:
   // The number of durations up to each bound.

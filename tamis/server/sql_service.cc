@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
+constexpr size_t kExplainedRegions = 100'000;       // of one statement
 constexpr std::chrono::seconds kStopTime{2};  // for clients to take the last line of their streams
 
 struct SqlRequest {
@@ -24,6 +25,7 @@ struct SqlRequest {
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<uint64_t> max_rows;
   bool explain = false;
+  bool explain_regions = false;
   NotUtf8 not_utf8 = NotUtf8::kReplaced;
 };
 
@@ -53,16 +55,16 @@ Result<SqlRequest> ParseRequest(const std::string& body) {
     } else if (name == "max_rows") {
       if (!value.is_number_unsigned()) return wrong("a number of rows");
       request.max_rows = value.get<uint64_t>();
-    } else if (name == "explain") {
+    } else if (name == "explain" || name == "explain_regions") {
       if (!value.is_boolean()) return wrong("true or false");
-      request.explain = value.get<bool>();
+      (name == "explain" ? request.explain : request.explain_regions) = value.get<bool>();
     } else if (name == "exact_texts") {
       if (!value.is_boolean()) return wrong("true or false");
       request.not_utf8 = value.get<bool>() ? NotUtf8::kExact : NotUtf8::kReplaced;
     } else {
       return InvalidArgument(what + "\"" + name +
                              "\" is no member; they are sql, parameters, timeout_ms, max_rows, "
-                             "explain and exact_texts");
+                             "explain, explain_regions and exact_texts");
     }
   }
   if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is missing");
@@ -70,6 +72,22 @@ Result<SqlRequest> ParseRequest(const std::string& body) {
     return InvalidArgument(what + "the statement contains a NUL character");
   }
   return request;
+}
+
+// A sentence about all searches together.
+std::string LineOf(const std::vector<Explain>& searches) {
+  if (searches.empty()) return "no table of the store was searched";
+  Explain sum;
+  for (const Explain& search : searches) {
+    Explain numbers;  // the texts of thousands of searches would be long
+    numbers.index = search.index;
+    numbers.uses = search.uses;
+    for (const Explain::Number& number : Explain::Numbers()) {
+      numbers.*number.value = search.*number.value;
+    }
+    sum.Add(numbers);
+  }
+  return sum.ToLine();
 }
 
 }  // namespace
@@ -139,6 +157,7 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
           }
         });
     database_->session()->searches = &searches_;
+    database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     out_ = "{";
     AppendJsonHeader(statement_, &out_);
     out_ += is_stream_ ? "}\n" : ",\"rows\":[";
@@ -218,7 +237,9 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
     // The cursors' searches end with the statement.
     const int rc = sqlite3_finalize(std::exchange(statement_, nullptr));
     if (rc != SQLITE_OK && rc != SQLITE_ROW) return Fail(database_->ErrorOf(rc));
-    if (request_.explain) {
+    if (request_.explain || request_.explain_regions) {
+      trailer += ",\"explain\":";
+      AppendJsonText(LineOf(searches_), &trailer);
       trailer += ",\"searches\":[";
       for (size_t i = 0; i < searches_.size(); ++i) {
         trailer += (i == 0 ? "" : ",") + searches_[i].ToJson();
@@ -262,6 +283,7 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
     }
     if (database == nullptr) return;
     database->session()->searches = nullptr;
+    database->session()->explained_regions = 0;
     if (keep) service_->databases_.GiveBack(std::move(database));
   }
 

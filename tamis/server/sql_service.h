@@ -1,8 +1,9 @@
 // SqlService: runs SQL statements of clients, POST /v1/sql.
 //
 //   {"sql": "SELECT ... WHERE a = ?", "parameters": [1], "timeout_ms": 5000, "max_rows": 100,
-//    "explain": true}
+//    "explain": true, "explain_regions": true}
 //
+// With explain_regions each search also lists its regions by outcome, in tables of few enough.
 // The answer is one JSON document, or with "Accept: application/x-ndjson" a stream of lines: the
 // columns, one line for each row, and a last line, {"complete": true, ...} or {"error": {...}}. A
 // stream without such a last line was cut.

@@ -5,7 +5,9 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/server/admission.h"
+#include "tamis/server/console_page.h"
 #include "tamis/server/metrics.h"
+#include "tamis/server/operations.h"
 #include "tamis/server/problem.h"
 #include "tamis/server/routes.h"
 #include "tamis/server/store_api.h"
@@ -65,11 +67,16 @@ struct TamisServer::Parts {
         databases(store, options.sql.may_write, 4),
         api(&databases),
         sql(store, workers.get(), &metrics, options.sql),
+        operations(store),
+        events(store, {.hello = [this] { return Hello(); }, .totals = [this] { return Totals(); }},
+               options.events),
         may_write(options.sql.may_write),
         is_tls(!options.http.tls_cert_file.empty()),
-        routes(MakeRoutes()) {}
+        routes(AllRoutes()) {}
 
+  std::vector<Route> AllRoutes();
   std::vector<Route> MakeRoutes();
+  std::vector<Route> OperationRoutes();
   void Answer(const ExchangePtr& exchange);
   // A route whose answer is made by a call that blocks.
   template <class Make>
@@ -77,6 +84,9 @@ struct TamisServer::Parts {
   template <class Make>
   std::function<void(const Call&)> Writing(Make make);
   void Ready(const Call& call);
+  // Documents of the console's streams of events.
+  std::string Hello() const;
+  std::string Totals() const;
 
   const std::shared_ptr<OpenedStore> store;
   Metrics metrics;
@@ -85,6 +95,9 @@ struct TamisServer::Parts {
   SqlDatabases databases;
   StoreApi api;
   SqlService sql;
+  Operations operations;
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  EventStreams events;
   const bool may_write;
   const bool is_tls;
   const Routes routes;
@@ -122,6 +135,69 @@ void TamisServer::Parts::Ready(const Call& call) {
                                   "their answers are complete"}};
   call.exchange->Send(
       {.status = complete && !stopped.load() ? 200 : 503, .body = json.dump() + "\n"});
+}
+
+std::string TamisServer::Parts::Hello() const {
+  const auto uptime = std::chrono::steady_clock::now() - begun;
+  const nlohmann::ordered_json json = {
+      {"store", store->name()},
+      {"version", TAMIS_VERSION},
+      {"may_write", may_write},
+      {"can_operate", may_write && operations.ArePossible()},
+      {"uptime_ms", std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count()}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string TamisServer::Parts::Totals() const {
+  const Metrics::Totals totals = metrics.totals();
+  const Engine::Knowledge known = store->engine().knowledge();
+  nlohmann::ordered_json json = {{"searches", totals.searches},
+                                 {"statements", totals.statements},
+                                 {"rows", totals.rows},
+                                 {"filter_bytes", known.filter_bytes},
+                                 {"indexes_missing", known.indexes_missing}};
+  for (const Explain::Number& number : Explain::Numbers()) {
+    json[std::string(number.name)] = totals.sums.*number.value;
+  }
+  return json.dump();
+}
+
+std::vector<Route> TamisServer::Parts::AllRoutes() {
+  std::vector<Route> all = MakeRoutes();
+  for (auto& more : {OperationRoutes(), ConsoleRoutes()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+std::vector<Route> TamisServer::Parts::OperationRoutes() {
+  return {
+      {.method = "POST",
+       .pattern = "/v1/servers/{server}/kill",
+       .summary = "Kills a region server of an embedded store",
+       .answer = Writing([this](const Call& call) { return operations.KillServer(call); })},
+      {.method = "POST",
+       .pattern = "/v1/servers/{server}/pause",
+       .summary = "Pauses a region server of an embedded store",
+       .answer = Writing([this](const Call& call) { return operations.PauseServer(call); })},
+      {.method = "POST",
+       .pattern = "/v1/servers/{server}/resume",
+       .summary = "Lets a paused region server go on, or starts a killed one",
+       .answer = Writing([this](const Call& call) { return operations.ResumeServer(call); })},
+      {.method = "POST",
+       .pattern = "/v1/regions/{region}/split",
+       .summary = "Splits a region of an embedded store near its middle",
+       .answer = Writing([this](const Call& call) { return operations.SplitRegion(call); })},
+      {.method = "POST",
+       .pattern = "/v1/regions/{region}/move",
+       .summary = "Moves a region of an embedded store to the server of the body",
+       .answer = Writing([this](const Call& call) { return operations.MoveRegion(call); })},
+      {.method = "GET",
+       .pattern = "/v1/events",
+       .summary = "What happens in the store, as server-sent events (docs/SERVER.md)",
+       .answer_type = "text/event-stream",
+       .answer = [this](const Call& call) { events.Answer(call.exchange); }},
+  };
 }
 
 std::vector<Route> TamisServer::Parts::MakeRoutes() {
@@ -183,6 +259,7 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
                  {.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
                   .body = metrics.Text({.known = store->engine().knowledge(),
                                         .connections = http->connections(),
+                                        .event_streams = events.open(),
                                         .statements = sql.running()})});
            }},
       {.method = "GET",
@@ -243,6 +320,7 @@ uint16_t TamisServer::port() const { return parts_->http->port(); }
 
 void TamisServer::Stop(std::chrono::milliseconds patience) {
   if (parts_->stopped.exchange(true)) return;
+  parts_->events.Stop();
   parts_->http->Drain(patience);
   parts_->sql.Stop();
   // Calls that still run there answer to connections of the server.

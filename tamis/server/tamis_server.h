@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/server/event_streams.h"
 #include "tamis/server/http_server.h"
 #include "tamis/server/sql_service.h"
 #include "tamis/store/opened_store.h"
@@ -19,6 +20,7 @@ class TamisServer {
   struct Options {
     HttpServer::Options http;
     SqlService::Options sql;
+    EventStreams::Options events;
     std::string token;                    // empty: none is needed
     std::vector<std::string> host_names;  // that clients use, besides the loopback's
     int threads = 16;                     // for statements and calls that block

@@ -34,6 +34,8 @@ struct Session {
 
   // While set, each search leaves its Explain here, in the order in which they end.
   std::vector<Explain>* searches = nullptr;
+  // With `searches`: their outcomes in regions are noted, for so many regions in all.
+  size_t explained_regions = 0;
   // The Explain of a search found no memory there.
   bool searches_lost = false;
   // How many statements are being explained, one for the sake of the other.

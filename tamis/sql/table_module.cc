@@ -236,7 +236,13 @@ int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
 void EndSearch(Cursor* cursor) {
   if (!cursor->rows) return;
   Session* session = TableOf(cursor->pVtab)->session.get();
-  if (session->searches != nullptr) session->searches->push_back(cursor->rows->explain());
+  if (session->searches != nullptr) {
+    session->searches->push_back(cursor->rows->explain());
+    // Cursors that were open together may have noted more than is left.
+    auto& regions = session->searches->back().regions;
+    if (regions.size() > session->explained_regions) regions = {};
+    session->explained_regions -= regions.size();
+  }
   cursor->rows.reset();
 }
 
@@ -302,6 +308,7 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqli
   }
   options->cancelled = &table->session->cancelled;
   options->timeout = kSearchPatience;
+  options->explained_regions = table->session->explained_regions;
   cursor->rows.emplace(table->session->engine.get(), *current, *std::move(options),
                        ReplayedRows::Needs{.each_once = plan.each_once,
                                            .most_gathered = table->session->most_gathered_groups});

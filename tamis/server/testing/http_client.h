@@ -61,6 +61,19 @@ class HttpClient {
     return answer;
   }
 
+  // The bytes of a streamed answer so far, once they contain the text; all of them if the
+  // connection ends before.
+  const std::string& ReceiveUntil(const std::string& text) {
+    while (received_.find(text) == std::string::npos) {
+      char bytes[4096];
+      boost::system::error_code error;
+      const size_t count = socket_.read_some(boost::asio::buffer(bytes), error);
+      received_.append(bytes, count);
+      if (error) break;
+    }
+    return received_;
+  }
+
   // Whether the server has closed the connection, which this waits for.
   bool IsClosed() {
     char byte = 0;
@@ -74,6 +87,7 @@ class HttpClient {
   boost::asio::io_context io_;
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
+  std::string received_;  // by ReceiveUntil
 };
 
 }  // namespace tamis::server

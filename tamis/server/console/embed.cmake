@@ -1,0 +1,10 @@
+# cmake -DOUT=console_files.cc "-DFILES=a.html;b.js" -P embed.cmake: a source file that holds the files.
+set(text "#include \"tamis/server/console_page.h\"\n\nnamespace tamis::server {\n\n")
+string(APPEND text "std::span<const ConsoleFile> ConsoleFiles() {\n  static constexpr ConsoleFile kFiles[] = {\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" content)
+  string(APPEND text "{\"${name}\", R\"tamis(${content})tamis\"},\n")
+endforeach()
+string(APPEND text "};\n  return kFiles;\n}\n\n}  // namespace tamis::server\n")
+file(WRITE "${OUT}" "${text}")

@@ -1,0 +1,97 @@
+#include "tamis/server/operations.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "tamis/base/answers.h"
+#include "tamis/base/exception_status.h"
+#include "tamis/server/problem.h"
+
+namespace tamis::server {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(60);
+
+Result<RegionId> RegionOf(const Call& call) {
+  const std::string& text = call.parameters.at("region");
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return InvalidArgument("\"" + text +
+                           "\" is no number of a region; GET /v1/tables/T/regions lists them");
+  }
+  return RegionId::Of(number);
+}
+
+Result<std::string> ServerOf(const Call& call) {
+  const auto body = nlohmann::json::parse(call.request().body, nullptr, /*allow_exceptions=*/false);
+  if (!body.is_object() || !body.contains("server") || !body["server"].is_string()) {
+    return InvalidArgument(
+        "cannot move the region: the body must name a server, such as {\"server\": \"rs1\"}");
+  }
+  return body["server"].get<std::string>();
+}
+
+}  // namespace
+
+bool Operations::ArePossible() const { return store_->admin().Can(Capability::kKillServer); }
+
+// `start` is given the ClusterAdmin and a DoneCallback; it returns why it could not start.
+template <class Start>
+Response Operations::Do(Start start) {
+  Executor* const executor = &store_->engine().executor();
+  const Status status = WithoutExceptions([&]() -> Status {
+    if (!ArePossible()) {
+      return FailedPrecondition(
+          "this server operates embedded stores only; use the tools of the store");
+    }
+    Status started;
+    const Status done =
+        AwaitStatus(executor, {.deadline = executor->Now() + kPatience}, [&](auto ended) {
+          started = start(store_->admin(), ended);
+          if (!started.ok()) ended(started);
+        });
+    return done;
+  });
+  return status.ok() ? Response{.body = "{\"done\":true}\n"} : Problem(status);
+}
+
+Response Operations::KillServer(const Call& call) {
+  return Do([&](ClusterAdmin& admin, DoneCallback done) {
+    admin.KillServer(call.parameters.at("server"), std::move(done));
+    return Status::Ok();
+  });
+}
+
+Response Operations::PauseServer(const Call& call) {
+  return Do([&](ClusterAdmin& admin, DoneCallback done) {
+    admin.PauseServer(call.parameters.at("server"), std::move(done));
+    return Status::Ok();
+  });
+}
+
+Response Operations::ResumeServer(const Call& call) {
+  return Do([&](ClusterAdmin& admin, DoneCallback done) {
+    admin.ResumeServer(call.parameters.at("server"), std::move(done));
+    return Status::Ok();
+  });
+}
+
+Response Operations::SplitRegion(const Call& call) {
+  return Do([&](ClusterAdmin& admin, DoneCallback done) -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionOf(call));
+    admin.SplitRegion(region, "", std::move(done));
+    return Status::Ok();
+  });
+}
+
+Response Operations::MoveRegion(const Call& call) {
+  return Do([&](ClusterAdmin& admin, DoneCallback done) -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionOf(call));
+    TAMIS_ASSIGN_OR_RETURN(const std::string server, ServerOf(call));
+    admin.MoveRegion(region, server, std::move(done));
+    return Status::Ok();
+  });
+}
+
+}  // namespace tamis::server
