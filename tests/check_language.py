@@ -18,8 +18,8 @@ OPENINGS = r"(?:Of|Who|Whoever|Whom|Whose|What|Whatever|Those|Nobody|As)\b"
 EXCEPTIONS = (
     "As is\" BASIS",  # a licence
 )
-FOLDERS = ("tamis", "coprocessor", "tests", "bench", "examples", "tools")
-LANGUAGES = (".cc", ".h", ".java", ".py")
+FOLDERS = ("tamis", "postgres", "coprocessor", "tests", "bench", "examples", "tools")
+LANGUAGES = (".c", ".cc", ".h", ".java", ".py")
 COLUMNS = {".cc": 100, ".h": 100, ".java": 120}
 
 LINE_COMMENT = re.compile(r"^\s*(?://+!?|\*(?!/)|/\*+)\s?(.*)$")

@@ -349,7 +349,7 @@ static void* cut_and_lengthen(void* argument) {
   return NULL;
 }
 
-// What is loaded was read: others may write into the file meanwhile. A map of it would end here.
+// The loaded filter was read: others may write into the file meanwhile. A map of it would end here.
 static void a_file_that_is_cut_while_it_is_loaded_is_an_error(void) {
   tamis_filter* filter = make("blocked", 1000000, 0.01, 0);
   void* bytes = NULL;

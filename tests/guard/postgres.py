@@ -20,8 +20,8 @@ def binaries():
 class Postgres:
     """It refuses to run as root: then it runs as the user `postgres`, which Debian's package makes."""
 
-    def __init__(self, *options):
-        self.binaries = binaries()
+    def __init__(self, *options, programs=None):
+        self.binaries = programs or binaries()
         self.directory = tempfile.mkdtemp(prefix="tamis-postgres-")
         self.prefix = []
         # A sanitizer is for the programs that are tested.

@@ -1,0 +1,37 @@
+// TamisAnswer: the rows of a statement, streamed by POST /v1/sql.
+//
+// Only its last record proves that an answer is complete; a stream without it is an error.
+#pragma once
+
+#include "postgres.h"
+
+#include "http.h"
+#include "json.h"
+#include "settings.h"
+#include "values.h"
+
+typedef struct TamisAnswer {
+  const TamisSettings* settings;
+  TamisRequest* request;
+  int count;            // of the values of a row
+  TamisScalar* values;  // of the current row
+  uint64 row_number;    // from 1
+  bool is_complete;
+  Jsonb* last_record;  // once it is complete
+} TamisAnswer;
+
+// Sends the statement; `types` is a list of the TamisType of each column. All memory is taken in
+// the current context, and the request ends with it.
+TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char* parameters,
+                      List* types, bool explain);
+
+// Moves to the next row. False: there is none, and the answer is complete.
+bool TamisNextRow(TamisAnswer* answer);
+
+// Raises the error that the value at `number` of the current row is not what its column holds.
+void TamisRaiseValue(const TamisAnswer* answer, int number, const TamisReader* readers,
+                     const char* why) pg_attribute_noreturn();
+
+// The body of a request.
+char* TamisRequestBody(const TamisSettings* settings, const char* sql, const char* parameters,
+                       bool explain);

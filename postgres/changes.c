@@ -1,0 +1,226 @@
+#include "changes.h"
+
+#include "access/xact.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "utils/memutils.h"
+
+#include "answer.h"
+#include "http.h"
+
+#define INSERT_ROWS 500
+#define INSERT_BYTES (512 * 1024)
+#define INSERT_VALUES 30000  // SQLite's parameters
+
+typedef struct Change {
+  TamisSettings* settings;
+  char* table;
+  TamisChangeKind kind;
+  char* sql;
+  char* parameters;
+  int count;
+  int nest_level;
+  CommandId command;
+} Change;
+
+static List* changes = NIL;  // in TopTransactionContext
+
+static char* KeepText(const char* text) {
+  return text == NULL ? NULL : MemoryContextStrdup(TopTransactionContext, text);
+}
+
+TamisSettings* TamisKeepSettings(const TamisSettings* settings) {
+  TamisSettings* kept = MemoryContextAlloc(TopTransactionContext, sizeof(TamisSettings));
+  *kept = *settings;
+  kept->server_name = KeepText(settings->server_name);
+  kept->url = KeepText(settings->url);
+  kept->ca = KeepText(settings->ca);
+  kept->token = KeepText(settings->token);
+  return kept;
+}
+
+void TamisAddChange(TamisSettings* settings, const char* table, TamisChangeKind kind,
+                    const char* sql, const char* parameters, int count) {
+  const MemoryContext before = MemoryContextSwitchTo(TopTransactionContext);
+  Change* change = palloc0(sizeof(Change));
+  change->settings = settings;
+  change->table = (char*)table;
+  change->kind = kind;
+  change->sql = kind == kTamisInsert ? (char*)sql : pstrdup(sql);
+  change->parameters = pstrdup(parameters);
+  change->count = count;
+  change->nest_level = GetCurrentTransactionNestLevel();
+  // Later statements of the transaction see it, so that they have another number.
+  change->command = GetCurrentCommandId(true);
+  changes = lappend(changes, change);
+  MemoryContextSwitchTo(before);
+}
+
+int TamisChangeCount(void) { return list_length(changes); }
+
+void TamisRefuseUnsentChanges(const TamisSettings* settings, const char* table, Snapshot snapshot) {
+  ListCell* cell;
+  foreach (cell, changes) {
+    const Change* change = lfirst(cell);
+    if (strcmp(change->table, table) != 0 || strcmp(change->settings->url, settings->url) != 0) {
+      continue;
+    }
+    if (snapshot != NULL && change->command >= snapshot->curcid) continue;
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+         errmsg("cannot read table \"%s\" of server \"%s\": this transaction has changed it, and "
+                "its changes are sent at COMMIT",
+                table, settings->server_name),
+         errhint("Commit first, or read the table before it is changed.")));
+  }
+}
+
+// ---- Sending
+
+static void NameChange(void* argument) {
+  const int* numbers = argument;
+  const Change* change = list_nth(changes, numbers[0]);
+  static const char* const kVerbs[] = {"INSERT into", "UPDATE of", "DELETE from"};
+  if (numbers[0] == 0) {
+    errcontext(
+        "sending change 1 of %d of the transaction, %s table \"%s\"; none was made before it",
+        list_length(changes), kVerbs[change->kind], change->table);
+  } else {
+    errcontext(
+        "sending change %d of %d of the transaction, %s table \"%s\"; the changes before it "
+        "were made and stand",
+        numbers[0] + 1, list_length(changes), kVerbs[change->kind], change->table);
+  }
+}
+
+static void AppendRow(const Change* change, StringInfo sql, StringInfo parameters) {
+  appendStringInfoString(sql,
+                         parameters->len == 0 && sql->data[sql->len - 1] != ')' ? " (" : ", (");
+  for (int i = 0; i < change->count; ++i) appendStringInfoString(sql, i == 0 ? "?" : ",?");
+  appendStringInfoChar(sql, ')');
+  appendStringInfo(parameters, "%s%s", parameters->len == 0 ? "" : ",", change->parameters);
+}
+
+// Whether the next change goes with the inserts that begin with `first`.
+static bool GoesWith(const Change* first, const Change* next, int rows, int bytes) {
+  return next->kind == kTamisInsert && next->sql == first->sql && rows < INSERT_ROWS &&
+         bytes < INSERT_BYTES && (rows + 1) * first->count <= INSERT_VALUES;
+}
+
+// The statement of the changes from `first` on; returns how many these are.
+static int MakeStatement(int first, StringInfo sql, StringInfo parameters) {
+  const Change* change = list_nth(changes, first);
+  int rows = 1;
+  appendStringInfoString(sql, change->sql);
+  if (change->kind != kTamisInsert) {
+    appendStringInfoString(parameters, change->parameters);
+    return 1;
+  }
+  AppendRow(change, sql, parameters);
+  while (first + rows < list_length(changes) &&
+         GoesWith(change, list_nth(changes, first + rows), rows, parameters->len)) {
+    AppendRow(list_nth(changes, first + rows), sql, parameters);
+    ++rows;
+  }
+  return rows;
+}
+
+static void CheckOutcome(const Change* change, int rows, char* answer) {
+  Jsonb* document = TamisReadDocument(answer);
+  if (document == NULL || !TamisTrueMember(&document->root, "complete")) {
+    ereport(ERROR,
+            (errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+             errmsg("the answer of server \"%s\" is not complete: the outcome of the change is "
+                    "unknown",
+                    change->settings->server_name)));
+  }
+  const double changed = TamisNumberMember(&document->root, "changes", -1);
+  if (changed == (double)rows) return;
+  if (change->kind == kTamisInsert) {
+    ereport(ERROR, (errcode(ERRCODE_FDW_ERROR),
+                    errmsg("server \"%s\" wrote %.0f of %d rows to table \"%s\"",
+                           change->settings->server_name, changed, rows, change->table)));
+  }
+  ereport(ERROR,
+          (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+           errmsg("a row of table \"%s\" was changed by somebody else since this transaction "
+                  "read it",
+                  change->table),
+           errhint("Run the transaction again.")));
+}
+
+static int SendFrom(int first) {
+  MemoryContext context =
+      AllocSetContextCreate(TopTransactionContext, "tamis change", ALLOCSET_DEFAULT_SIZES);
+  const MemoryContext before = MemoryContextSwitchTo(context);
+  const Change* change = list_nth(changes, first);
+  StringInfoData sql;
+  StringInfoData parameters;
+  initStringInfo(&sql);
+  initStringInfo(&parameters);
+  const int rows = MakeStatement(first, &sql, &parameters);
+  TamisRequest* request = TamisBegin(
+      change->settings,
+      (TamisCall){.path = "/v1/sql",
+                  .body = TamisRequestBody(change->settings, sql.data, parameters.data, false),
+                  .is_change = true});
+  CheckOutcome(change, rows, TamisWholeAnswer(request));
+  MemoryContextSwitchTo(before);
+  MemoryContextDelete(context);
+  return rows;
+}
+
+void TamisSendChanges(void) {
+  int numbers[1] = {0};
+  ErrorContextCallback context = {
+      .previous = error_context_stack, .callback = NameChange, .arg = numbers};
+  error_context_stack = &context;
+  while (numbers[0] < list_length(changes)) numbers[0] += SendFrom(numbers[0]);
+  error_context_stack = context.previous;
+  list_free(changes);
+  changes = NIL;
+}
+
+// ---- The transaction's events
+
+static void OnTransaction(XactEvent event, void* argument) {
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+      if (changes != NIL) TamisSendChanges();
+      break;
+    case XACT_EVENT_PRE_PREPARE:
+      if (changes == NIL) break;
+      ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                      errmsg("cannot PREPARE a transaction that has changed foreign tables of "
+                             "tamis_fdw: the store has no prepared transactions")));
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_PREPARE:
+      changes = NIL;  // with the transaction's memory
+      break;
+    default:
+      break;
+  }
+}
+
+static void OnSubtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent,
+                             void* argument) {
+  const int level = GetCurrentTransactionNestLevel();
+  ListCell* cell;
+  if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB) return;
+  foreach (cell, changes) {
+    Change* change = lfirst(cell);
+    if (change->nest_level < level) continue;
+    if (event == SUBXACT_EVENT_COMMIT_SUB) {
+      change->nest_level = level - 1;
+    } else {
+      changes = foreach_delete_current(changes, cell);
+    }
+  }
+}
+
+void TamisRegisterChanges(void) {
+  RegisterXactCallback(OnTransaction, NULL);
+  RegisterSubXactCallback(OnSubtransaction, NULL);
+}

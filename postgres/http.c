@@ -1,0 +1,461 @@
+#include "http.h"
+
+#include <curl/curl.h>
+#include <netdb.h>
+
+#include "common/ip.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "json.h"
+
+struct TamisRequest {
+  const TamisSettings* settings;
+  MemoryContextCallback callback;
+  CURL* easy;
+  struct curl_slist* headers;
+  struct curl_slist* addresses;
+  size_t limit;  // of bytes that came and were not taken
+  bool is_change;
+  bool is_checked;  // the status is 200
+  bool done;
+  bool paused;
+  bool out_of_memory;
+  CURLcode result;  // once it is done
+  char problem[CURL_ERROR_SIZE];
+  char* buffer;
+  size_t capacity;
+  size_t read;       // where the next line begins
+  size_t written;    // where the next byte is stored
+  size_t lines_end;  // behind the last line that is complete
+  uint64 received;   // bytes of the answer
+};
+
+typedef struct Watched {
+  curl_socket_t socket;
+  int what;  // CURL_POLL_IN and so on
+} Watched;
+
+static CURLM* multi = NULL;
+static Watched* watched = NULL;
+static int watched_count = 0;
+static int64 deadline_ms = -1;  // when libcurl wants to be called; -1: never
+
+static int64 NowMs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// ---- Called by libcurl: they raise no errors.
+
+static size_t StoreBytes(char* bytes, size_t size, size_t count, void* client) {
+  TamisRequest* request = client;
+  const size_t length = size * count;
+  if (request->written - request->read > request->limit && request->lines_end > request->read) {
+    request->paused = true;
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  if (request->read > 0 && request->read >= request->capacity / 2) {
+    memmove(request->buffer, request->buffer + request->read, request->written - request->read);
+    request->written -= request->read;
+    request->lines_end -= Min(request->lines_end, request->read);
+    request->read = 0;
+  }
+  if (request->written + length + 1 > request->capacity) {
+    const size_t capacity = Max(request->capacity * 2, request->written + length + 4096);
+    char* buffer = realloc(request->buffer, capacity);
+    if (buffer == NULL) {
+      request->out_of_memory = true;
+      return 0;
+    }
+    request->buffer = buffer;
+    request->capacity = capacity;
+  }
+  memcpy(request->buffer + request->written, bytes, length);
+  request->written += length;
+  request->received += length;
+  for (size_t at = request->written; at > request->written - length; --at) {
+    if (request->buffer[at - 1] == '\n') {
+      request->lines_end = at;
+      break;
+    }
+  }
+  return length;
+}
+
+static int WatchSocket(CURL* easy, curl_socket_t socket, int what, void* client, void* own) {
+  int at = 0;
+  while (at < watched_count && watched[at].socket != socket) ++at;
+  if (what == CURL_POLL_REMOVE) {
+    if (at < watched_count) watched[at] = watched[--watched_count];
+    return 0;
+  }
+  if (at == watched_count) {
+    Watched* more = realloc(watched, sizeof(Watched) * (watched_count + 1));
+    if (more == NULL) return -1;
+    watched = more;
+    ++watched_count;
+  }
+  watched[at].socket = socket;
+  watched[at].what = what;
+  return 0;
+}
+
+static int SetTimer(CURLM* handle, long timeout_ms, void* client) {
+  deadline_ms = timeout_ms < 0 ? -1 : NowMs() + timeout_ms;
+  return 0;
+}
+
+// ---- The event loop
+
+static void NoteEndedTransfers(void) {
+  int left = 0;
+  CURLMsg* message;
+  while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+    TamisRequest* request = NULL;
+    if (message->msg != CURLMSG_DONE) continue;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request);
+    request->done = true;
+    request->result = message->data.result;
+  }
+}
+
+static void Act(curl_socket_t socket, int what) {
+  int running = 0;
+  curl_multi_socket_action(multi, socket, what, &running);
+}
+
+static WaitEventSet* MakeWaitSet(void) {
+#if PG_VERSION_NUM >= 170000
+  WaitEventSet* set = CreateWaitEventSet(NULL, watched_count + 2);
+#else
+  WaitEventSet* set = CreateWaitEventSet(CurrentMemoryContext, watched_count + 2);
+#endif
+  AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+  AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+  for (int i = 0; i < watched_count; ++i) {
+    const uint32 events = ((watched[i].what & CURL_POLL_IN) != 0 ? WL_SOCKET_READABLE : 0) |
+                          ((watched[i].what & CURL_POLL_OUT) != 0 ? WL_SOCKET_WRITEABLE : 0);
+    if (events != 0) AddWaitEventToSet(set, events, watched[i].socket, NULL, NULL);
+  }
+  return set;
+}
+
+// Waits until something happens to one of the backend's transfers, and lets libcurl act on it.
+static void WaitForTransfers(void) {
+  WaitEvent events[8];
+  int count = 0;
+  CHECK_FOR_INTERRUPTS();
+  const int64 rest = deadline_ms < 0 ? -1 : Max(deadline_ms - NowMs(), 0);
+  if (rest != 0) {
+    WaitEventSet* set = MakeWaitSet();
+    count = WaitEventSetWait(set, (long)rest, events, lengthof(events), PG_WAIT_EXTENSION);
+    FreeWaitEventSet(set);
+  }
+  for (int i = 0; i < count; ++i) {
+    if ((events[i].events & WL_LATCH_SET) != 0) {
+      ResetLatch(MyLatch);
+      CHECK_FOR_INTERRUPTS();
+      continue;
+    }
+    Act(events[i].fd, ((events[i].events & WL_SOCKET_READABLE) != 0 ? CURL_CSELECT_IN : 0) |
+                          ((events[i].events & WL_SOCKET_WRITEABLE) != 0 ? CURL_CSELECT_OUT : 0));
+  }
+  if (deadline_ms >= 0 && NowMs() >= deadline_ms) {
+    deadline_ms = -1;
+    Act(CURL_SOCKET_TIMEOUT, 0);
+  }
+  NoteEndedTransfers();
+}
+
+static void MakeMulti(void) {
+  if (multi != NULL) return;
+  if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || (multi = curl_multi_init()) == NULL) {
+    ereport(ERROR, (errcode(ERRCODE_FDW_OUT_OF_MEMORY), errmsg("cannot start libcurl")));
+  }
+  curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, WatchSocket);
+  curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, SetTimer);
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 8L);
+}
+
+// ---- Requests
+
+void TamisEnd(TamisRequest* request) {
+  if (request->easy != NULL) {
+    // The rest of an answer that has come already is taken, so that its connection is kept.
+    if (!request->done && !request->paused) {
+      Act(CURL_SOCKET_TIMEOUT, 0);
+      for (int i = 0; i < watched_count && !request->done; ++i) {
+        Act(watched[i].socket, 0);
+        NoteEndedTransfers();
+      }
+    }
+    curl_multi_remove_handle(multi, request->easy);
+    curl_easy_cleanup(request->easy);
+    request->easy = NULL;
+  }
+  curl_slist_free_all(request->headers);
+  curl_slist_free_all(request->addresses);
+  free(request->buffer);
+  request->headers = NULL;
+  request->addresses = NULL;
+  request->buffer = NULL;
+}
+
+static void EndInCallback(void* request) { TamisEnd(request); }
+
+static void RaiseOutOfMemory(void) {
+  ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory for a request")));
+}
+
+static void AddHeader(TamisRequest* request, const char* header) {
+  struct curl_slist* more = curl_slist_append(request->headers, header);
+  if (more == NULL) RaiseOutOfMemory();
+  request->headers = more;
+}
+
+static bool IsAddress(const char* host) {
+  struct addrinfo hints = {.ai_flags = AI_NUMERICHOST};
+  struct addrinfo* found = NULL;
+  if (getaddrinfo(host, NULL, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
+}
+
+static void AppendAddresses(StringInfo out, const struct addrinfo* found) {
+  const char* separator = "";
+  for (; found != NULL; found = found->ai_next) {
+    char text[NI_MAXHOST];
+    if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text), NULL, 0,
+                    NI_NUMERICHOST) != 0) {
+      continue;
+    }
+    appendStringInfo(out, found->ai_family == AF_INET6 ? "%s[%s]" : "%s%s", separator, text);
+    separator = ",";
+  }
+}
+
+// The addresses of the URL's host, as libcurl wants them: "host:port:address,address".
+static void ResolveHost(TamisRequest* request) {
+  const char* url = request->settings->url;
+  const bool is_tls = strncmp(url, "https://", 8) == 0;
+  char* host = pstrdup(url + (is_tls ? 8 : 7));
+  host[strcspn(host, "/")] = '\0';
+  if (*host == '[') return;  // IPv6
+  char* port = strchr(host, ':');
+  if (port != NULL) *port++ = '\0';
+  if (IsAddress(host)) return;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+  struct addrinfo* found = NULL;
+  const int code = getaddrinfo(host, NULL, &hints, &found);
+  if (code != 0) {
+    ereport(ERROR, (errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+                    errmsg("server \"%s\": cannot find host \"%s\": %s",
+                           request->settings->server_name, host, gai_strerror(code))));
+  }
+  StringInfoData entry;
+  initStringInfo(&entry);
+  appendStringInfo(&entry, "%s:%s:", host, port != NULL ? port : is_tls ? "443" : "80");
+  AppendAddresses(&entry, found);
+  freeaddrinfo(found);
+  request->addresses = curl_slist_append(NULL, entry.data);
+  curl_easy_setopt(request->easy, CURLOPT_RESOLVE, request->addresses);
+}
+
+static void SetOptions(TamisRequest* request, TamisCall call) {
+  CURL* easy = request->easy;
+  const TamisSettings* settings = request->settings;
+  curl_easy_setopt(easy, CURLOPT_URL, psprintf("%s%s", settings->url, call.path));
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, StoreBytes);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
+  if (settings->ca != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca);
+  // Libcurl sends a request again when a kept connection turns out to be closed.
+  if (call.is_change) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  if (settings->token != NULL)
+    AddHeader(request, psprintf("Authorization: Bearer %s", settings->token));
+  if (call.body != NULL) {
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call.body));
+    curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, call.body);
+    AddHeader(request, "Content-Type: application/json");
+    AddHeader(request, "Expect:");
+  }
+  AddHeader(request, call.is_stream ? "Accept: application/x-ndjson" : "Accept: application/json");
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+}
+
+TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call) {
+  MakeMulti();
+  TamisRequest* request = palloc0(sizeof(TamisRequest));
+  request->settings = settings;
+  request->is_change = call.is_change;
+  request->limit = (size_t)settings->buffer_kb * 1024;
+  request->callback.func = EndInCallback;
+  request->callback.arg = request;
+  MemoryContextRegisterResetCallback(CurrentMemoryContext, &request->callback);
+  request->easy = curl_easy_init();
+  if (request->easy == NULL) RaiseOutOfMemory();
+  SetOptions(request, call);
+  ResolveHost(request);
+  curl_multi_add_handle(multi, request->easy);
+  return request;
+}
+
+static void RaiseTransferError(TamisRequest* request) {
+  curl_off_t sent_at = 0;
+  curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+  if (request->out_of_memory) RaiseOutOfMemory();
+  const char* problem =
+      request->problem[0] != '\0' ? request->problem : curl_easy_strerror(request->result);
+  if (sent_at == 0) {
+    ereport(ERROR, (errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
+                    errmsg("cannot reach server \"%s\" at %s: %s", request->settings->server_name,
+                           request->settings->url, problem)));
+  }
+  if (request->is_change) {
+    ereport(ERROR, (errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+                    errmsg("server \"%s\" did not answer: the outcome of the change is unknown",
+                           request->settings->server_name),
+                    errdetail("%s", problem),
+                    errhint("It may have been made. Read the rows before you repeat it.")));
+  }
+  ereport(ERROR,
+          (errcode(ERRCODE_CONNECTION_FAILURE), errmsg("the answer of server \"%s\" was cut: %s",
+                                                       request->settings->server_name, problem)));
+}
+
+static int SqlStateOf(int status, const char* detail) {
+  switch (status) {
+    case 401:
+    case 403:
+      return ERRCODE_INSUFFICIENT_PRIVILEGE;
+    case 404:
+      return ERRCODE_FDW_TABLE_NOT_FOUND;
+    case 409:
+      return ERRCODE_UNIQUE_VIOLATION;
+    case 503:
+      return ERRCODE_CANNOT_CONNECT_NOW;
+    case 504:
+      return ERRCODE_QUERY_CANCELED;
+    case 507:
+      return ERRCODE_FDW_OUT_OF_MEMORY;
+    default:
+      return strstr(detail, "changed by somebody else") != NULL ? ERRCODE_T_R_SERIALIZATION_FAILURE
+                                                                : ERRCODE_FDW_ERROR;
+  }
+}
+
+void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bool is_change) {
+  Jsonb* document = TamisReadDocument(text);
+  char* detail = document == NULL ? NULL : TamisTextMember(&document->root, "detail");
+  char* code = document == NULL ? NULL : TamisTextMember(&document->root, "code");
+  if (document != NULL) {
+    status = (int)TamisNumberMember(&document->root, "status", status);
+  }
+  if (detail == NULL) {
+    ereport(ERROR, (errcode(ERRCODE_FDW_ERROR),
+                    errmsg("server \"%s\" answered with status %d, which is not how tamis serve "
+                           "answers",
+                           settings->server_name, status),
+                    errhint("Look at the option \"url\": %s.", settings->url)));
+  }
+  // "busy" is said before a statement begins.
+  const bool is_unknown =
+      is_change && (status == 499 || status == 500 || status == 504 ||
+                    (status == 503 && (code == NULL || strcmp(code, "busy") != 0)));
+  ereport(
+      ERROR,
+      (errcode(is_unknown ? ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN : SqlStateOf(status, detail)),
+       errmsg("server \"%s\": %s", settings->server_name, detail),
+       is_unknown ? errhint("The outcome of the change is unknown: it may have been made. Read "
+                            "the rows before you repeat it.")
+                  : 0,
+       status == 401 ? errhint("CREATE USER MAPPING ... OPTIONS (token '...') or (token_file "
+                               "'...').")
+                     : 0));
+}
+
+static void RaiseStatus(TamisRequest* request, int status) {
+  while (!request->done) {
+    if (request->paused) {
+      request->paused = false;
+      curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    }
+    WaitForTransfers();
+  }
+  if (request->buffer == NULL) RaiseTransferError(request);
+  request->buffer[request->written] = '\0';
+  TamisRaiseProblem(request->settings, status, request->buffer + request->read, request->is_change);
+}
+
+// Waits until a byte of the answer is here, or its end.
+static void AwaitMore(TamisRequest* request) {
+  const uint64 received = request->received;
+  if (request->paused) {
+    request->paused = false;
+    curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    NoteEndedTransfers();
+  }
+  while (!request->done && request->received == received) WaitForTransfers();
+}
+
+static void CheckStatus(TamisRequest* request) {
+  long status = 0;
+  if (request->is_checked) return;
+  if (!request->done && request->received == 0) AwaitMore(request);
+  curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+  if (status != 0 && status != 200) RaiseStatus(request, (int)status);
+  request->is_checked = true;
+}
+
+char* TamisNextLine(TamisRequest* request, size_t* length) {
+  CheckStatus(request);
+  size_t searched = request->read;
+  while (true) {
+    char* line = request->buffer + request->read;
+    char* end = request->written > searched
+                    ? memchr(request->buffer + searched, '\n', request->written - searched)
+                    : NULL;
+    if (end != NULL) {
+      *end = '\0';
+      *length = end - line;
+      request->read += *length + 1;
+      return line;
+    }
+    if (request->done) break;
+    searched = request->written - request->read;
+    AwaitMore(request);
+    searched += request->read;
+  }
+  if (request->result != CURLE_OK) RaiseTransferError(request);
+  if (request->read == request->written) return NULL;
+  char* line = request->buffer + request->read;
+  *length = request->written - request->read;
+  line[*length] = '\0';
+  request->read = request->written;
+  return line;
+}
+
+char* TamisWholeAnswer(TamisRequest* request) {
+  StringInfoData answer;
+  initStringInfo(&answer);
+  size_t length = 0;
+  char* line;
+  while ((line = TamisNextLine(request, &length)) != NULL) {
+    appendBinaryStringInfo(&answer, line, length);
+    appendStringInfoChar(&answer, '\n');
+  }
+  return answer.data;
+}

@@ -1,0 +1,419 @@
+#include "modify.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/inherit.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "parser/parsetree.h"
+#include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "changes.h"
+#include "values.h"
+
+#define WHOLE_ROW "wholerow"
+
+typedef struct Modify {
+  TamisSettings* settings;  // until the end of the transaction, as `table` and `insert`
+  const TamisTable* table;
+  const char* name;
+  const char* insert;  // INSERT INTO ... VALUES
+  int attribute_count;
+  int* columns;   // of each attribute; -1: dropped
+  List* targets;  // the attributes that are set
+  AttrNumber whole_row;
+  MemoryContext context;  // of one row
+  bool is_statement;      // not COPY, nor rows of a partitioned table
+  int rows;
+} Modify;
+
+int TamisIsForeignRelUpdatable(Relation relation) {
+  const Oid table_id = RelationGetRelid(relation);
+  const TamisSettings* settings =
+      TamisSettingsOf(GetForeignTable(table_id)->serverid, GetUserId(), table_id);
+  return settings->updatable ? (1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;
+}
+
+void TamisAddForeignUpdateTargets(PlannerInfo* root, Index index, RangeTblEntry* entry,
+                                  Relation relation) {
+  // For UPDATE the planner adds it itself.
+  if (root->parse->commandType != CMD_DELETE) return;
+  add_row_identity_var(root, makeWholeRowVar(entry, index, 0, false), index, WHOLE_ROW);
+}
+
+// ---- Planning
+
+static void RefuseOnConflict(const ModifyTable* plan) {
+  if (plan == NULL || plan->onConflictAction == ONCONFLICT_NONE) return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("ON CONFLICT is not possible on a foreign table of tamis_fdw: its changes "
+                         "are sent at COMMIT, and the conflict is not known before"),
+                  errhint("UPDATE the row, and INSERT it if there is none.")));
+}
+
+static List* AllAttributes(Relation relation) {
+  const TupleDesc row = RelationGetDescr(relation);
+  List* attributes = NIL;
+  for (int i = 1; i <= row->natts; ++i) {
+    const Form_pg_attribute form = TupleDescAttr(row, i - 1);
+    if (!form->attisdropped && form->attgenerated == '\0') attributes = lappend_int(attributes, i);
+  }
+  return attributes;
+}
+
+static List* UpdatedAttributes(PlannerInfo* root, Index index) {
+  RelOptInfo* rel = find_base_rel(root, (int)index);
+  Bitmapset* updated = get_rel_all_updated_cols(root, rel);
+  List* attributes = NIL;
+  int column = -1;
+  while ((column = bms_next_member(updated, column)) >= 0) {
+    attributes = lappend_int(attributes, column + FirstLowInvalidHeapAttributeNumber);
+  }
+  return attributes;
+}
+
+List* TamisPlanForeignModify(PlannerInfo* root, ModifyTable* plan, Index index, int number) {
+  const RangeTblEntry* entry = planner_rt_fetch(index, root);
+  Relation relation = table_open(entry->relid, NoLock);
+  const bool all = plan->operation == CMD_INSERT ||
+                   (relation->trigdesc != NULL && relation->trigdesc->trig_update_before_row);
+  List* targets = NIL;
+  RefuseOnConflict(plan);
+  if (plan->operation != CMD_DELETE) {
+    targets = all ? AllAttributes(relation) : UpdatedAttributes(root, index);
+  }
+  table_close(relation, NoLock);
+  return list_make1(targets);
+}
+
+// ---- Beginning
+
+static Oid UserOf(EState* estate, ResultRelInfo* relation) {
+#if PG_VERSION_NUM >= 160000
+  const Oid user = ExecGetResultRelCheckAsUser(relation, estate);
+#else
+  const ResultRelInfo* root =
+      relation->ri_RootResultRelInfo != NULL ? relation->ri_RootResultRelInfo : relation;
+  const Oid user = root->ri_RangeTableIndex == 0
+                       ? InvalidOid
+                       : exec_rt_fetch(root->ri_RangeTableIndex, estate)->checkAsUser;
+#endif
+  return OidIsValid(user) ? user : GetUserId();
+}
+
+static const char* KeepName(const char* name) {
+  return MemoryContextStrdup(TopTransactionContext, name);
+}
+
+static const TamisColumn* ColumnOf(const Modify* modify, int attribute) {
+  return &modify->table->columns[modify->columns[attribute - 1]];
+}
+
+static bool IsKey(const TamisTable* table, int column) {
+  for (int i = 0; i < table->orders[0].count; ++i) {
+    if (table->orders[0].columns[i] == column) return true;
+  }
+  return false;
+}
+
+// The attributes that an INSERT sends: a computed column is none.
+static List* WithoutComputed(const Modify* modify, List* attributes) {
+  List* others = NIL;
+  ListCell* cell;
+  foreach (cell, attributes) {
+    if (!ColumnOf(modify, lfirst_int(cell))->computed)
+      others = lappend_int(others, lfirst_int(cell));
+  }
+  return others;
+}
+
+static const char* InsertText(const Modify* modify) {
+  StringInfoData sql;
+  const char* separator = "(";
+  ListCell* cell;
+  initStringInfo(&sql);
+  appendStringInfoString(&sql, "INSERT INTO ");
+  TamisAppendName(&sql, modify->name);
+  foreach (cell, WithoutComputed(modify, modify->targets)) {
+    appendStringInfoString(&sql, separator);
+    TamisAppendName(&sql, ColumnOf(modify, lfirst_int(cell))->name);
+    separator = ", ";
+  }
+  appendStringInfoString(&sql, ") VALUES");
+  return KeepName(sql.data);
+}
+
+static Modify* MakeModify(EState* estate, ResultRelInfo* relation, List* targets) {
+  const Oid table_id = RelationGetRelid(relation->ri_RelationDesc);
+  const TupleDesc row = RelationGetDescr(relation->ri_RelationDesc);
+  Modify* modify = palloc0(sizeof(Modify));
+  modify->settings = TamisKeepSettings(
+      TamisSettingsOf(GetForeignTable(table_id)->serverid, UserOf(estate, relation), table_id));
+  modify->name = KeepName(TamisTableName(table_id));
+  modify->table = TamisFindTable(modify->settings, modify->name);
+  modify->targets = targets;
+  modify->attribute_count = row->natts;
+  modify->columns = palloc(sizeof(int) * Max(row->natts, 1));
+  for (int i = 0; i < row->natts; ++i) {
+    modify->columns[i] = TupleDescAttr(row, i)->attisdropped
+                             ? -1
+                             : TamisColumnOfAttribute(modify->table, table_id, i + 1);
+  }
+  modify->context =
+      AllocSetContextCreate(estate->es_query_cxt, "tamis change", ALLOCSET_SMALL_SIZES);
+  return modify;
+}
+
+// UPDATE and DELETE name a row by its key.
+static void CheckKey(const Modify* modify) {
+  const TamisOrder* key = &modify->table->orders[0];
+  for (int i = 0; i < key->count; ++i) {
+    bool found = false;
+    for (int j = 0; j < modify->attribute_count; ++j) {
+      found = found || modify->columns[j] == key->columns[i];
+    }
+    if (found) continue;
+    ereport(ERROR,
+            (errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
+             errmsg("cannot change rows of table \"%s\": the foreign table has no column for "
+                    "\"%s\", which is in the key",
+                    modify->name, modify->table->columns[key->columns[i]].name)));
+  }
+}
+
+void TamisBeginForeignModify(ModifyTableState* state, ResultRelInfo* relation, List* private,
+                             int number, int flags) {
+  EState* estate = state->ps.state;
+  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
+  Modify* modify = MakeModify(estate, relation, linitial(private));
+  modify->is_statement = true;
+  if (state->operation == CMD_INSERT) {
+    modify->insert = InsertText(modify);
+  } else {
+    CheckKey(modify);
+    modify->whole_row =
+        ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, WHOLE_ROW);
+    if (!AttributeNumberIsValid(modify->whole_row)) elog(ERROR, "could not find the whole row");
+  }
+  relation->ri_FdwState = modify;
+}
+
+void TamisBeginForeignInsert(ModifyTableState* state, ResultRelInfo* relation) {
+  EState* estate = state->ps.state;
+  RefuseOnConflict((const ModifyTable*)state->ps.plan);
+  Modify* modify = MakeModify(estate, relation, AllAttributes(relation->ri_RelationDesc));
+  modify->insert = InsertText(modify);
+  relation->ri_FdwState = modify;
+}
+
+// ---- Rows
+
+static void AppendValue(const Modify* modify, Oid pg_type, int attribute, Datum value, bool is_null,
+                        StringInfo parameters) {
+  const TamisColumn* column = ColumnOf(modify, attribute);
+  if (parameters->len > 0) appendStringInfoChar(parameters, ',');
+  if (is_null) {
+    appendStringInfoString(parameters, "null");
+  } else if (TamisAppendParameter(parameters, column->type, getBaseType(pg_type), value) !=
+             kTamisInside) {
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+             errmsg("column \"%s\" of table \"%s\" cannot hold %s", column->name, modify->name,
+                    column->type == kTamisTimestamp
+                        ? "infinity and times outside of the years 0 to 9999"
+                        : "NaN and infinity")));
+  }
+}
+
+static Oid TypeOf(const ResultRelInfo* relation, int attribute) {
+  return TupleDescAttr(RelationGetDescr(relation->ri_RelationDesc), attribute - 1)->atttypid;
+}
+
+static void RefuseComputed(const Modify* modify, int attribute) {
+  ereport(ERROR, (errcode(ERRCODE_GENERATED_ALWAYS),
+                  errmsg("column \"%s\" of table \"%s\" is computed by the store and cannot be set",
+                         ColumnOf(modify, attribute)->name, modify->name)));
+}
+
+static MemoryContext BeginRow(Modify* modify) {
+  MemoryContextReset(modify->context);
+  ++modify->rows;
+  return MemoryContextSwitchTo(modify->context);
+}
+
+TupleTableSlot* TamisExecForeignInsert(EState* estate, ResultRelInfo* relation,
+                                       TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  Modify* modify = relation->ri_FdwState;
+  StringInfoData parameters;
+  int count = 0;
+  ListCell* cell;
+  slot_getallattrs(slot);
+  const MemoryContext before = BeginRow(modify);
+  initStringInfo(&parameters);
+  foreach (cell, modify->targets) {
+    const int attribute = lfirst_int(cell);
+    const bool is_null = slot->tts_isnull[attribute - 1];
+    if (ColumnOf(modify, attribute)->computed) {
+      if (!is_null) RefuseComputed(modify, attribute);
+      continue;
+    }
+    AppendValue(modify, TypeOf(relation, attribute), attribute, slot->tts_values[attribute - 1],
+                is_null, &parameters);
+    ++count;
+  }
+  TamisAddChange(modify->settings, modify->name, kTamisInsert, modify->insert, parameters.data,
+                 count);
+  MemoryContextSwitchTo(before);
+  return slot;
+}
+
+// The row as the statement has read it.
+static void ReadOldRow(const Modify* modify, ResultRelInfo* relation, TupleTableSlot* plan_slot,
+                       Datum** values, bool** nulls) {
+  bool is_null = false;
+  const TupleDesc row = RelationGetDescr(relation->ri_RelationDesc);
+  const Datum whole = ExecGetJunkAttribute(plan_slot, modify->whole_row, &is_null);
+  if (is_null) elog(ERROR, "the whole row is NULL");
+  HeapTupleHeader header = DatumGetHeapTupleHeader(whole);
+  HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+  *values = palloc(sizeof(Datum) * Max(row->natts, 1));
+  *nulls = palloc(sizeof(bool) * Max(row->natts, 1));
+  heap_deform_tuple(&tuple, row, *values, *nulls);
+}
+
+// Whether the attribute has the value of the store, and not a rounded one.
+static bool IsExact(const Modify* modify, const ResultRelInfo* relation, int attribute) {
+  const Form_pg_attribute form =
+      TupleDescAttr(RelationGetDescr(relation->ri_RelationDesc), attribute - 1);
+  return form->atttypmod < 0 &&
+         TamisIsSame(getBaseType(form->atttypid), ColumnOf(modify, attribute)->type);
+}
+
+// The order of conditions: SQLite leaves its own test, which rounds decimals, out for the first 16.
+static int RankOf(const Modify* modify, int attribute) {
+  if (IsKey(modify->table, modify->columns[attribute - 1])) return 0;
+  return ColumnOf(modify, attribute)->type == kTamisDecimal ? 1 : 2;
+}
+
+static void AppendOldValue(const Modify* modify, const ResultRelInfo* relation, int attribute,
+                           Datum value, bool is_null, StringInfo sql, StringInfo parameters) {
+  const TamisColumn* column = ColumnOf(modify, attribute);
+  const bool is_key = RankOf(modify, attribute) == 0;
+  StringInfoData json;
+  if (column->computed || (!is_key && !IsExact(modify, relation, attribute))) return;
+  initStringInfo(&json);
+  if (!is_null && !is_key &&
+      TamisAppendParameter(&json, column->type, getBaseType(TypeOf(relation, attribute)), value) !=
+          kTamisInside) {
+    return;  // a time that the store shows and no condition finds
+  }
+  appendStringInfoString(sql, sql->data[sql->len - 1] == ' ' ? "" : " AND ");
+  TamisAppendName(sql, column->name);
+  if (is_null) {
+    appendStringInfoString(sql, " IS NULL");
+    return;
+  }
+  appendStringInfoString(sql, " = ?");
+  AppendValue(modify, TypeOf(relation, attribute), attribute, value, false, parameters);
+}
+
+static void AppendOldRow(const Modify* modify, const ResultRelInfo* relation, const Datum* values,
+                         const bool* nulls, StringInfo sql, StringInfo parameters) {
+  appendStringInfoString(sql, " WHERE ");
+  for (int rank = 0; rank <= 2; ++rank) {
+    for (int i = 1; i <= modify->attribute_count; ++i) {
+      if (modify->columns[i - 1] < 0 || RankOf(modify, i) != rank) continue;
+      AppendOldValue(modify, relation, i, values[i - 1], nulls[i - 1], sql, parameters);
+    }
+  }
+}
+
+TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
+                                       TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  Modify* modify = relation->ri_FdwState;
+  StringInfoData sql;
+  StringInfoData parameters;
+  Datum* values = NULL;
+  bool* nulls = NULL;
+  const char* separator = " SET ";
+  ListCell* cell;
+  slot_getallattrs(slot);
+  const MemoryContext before = BeginRow(modify);
+  initStringInfo(&sql);
+  initStringInfo(&parameters);
+  ReadOldRow(modify, relation, plan_slot, &values, &nulls);
+  appendStringInfoString(&sql, "UPDATE ");
+  TamisAppendName(&sql, modify->name);
+  foreach (cell, modify->targets) {
+    const int attribute = lfirst_int(cell);
+    if (ColumnOf(modify, attribute)->computed) RefuseComputed(modify, attribute);
+    appendStringInfoString(&sql, separator);
+    TamisAppendName(&sql, ColumnOf(modify, attribute)->name);
+    appendStringInfoString(&sql, " = ?");
+    AppendValue(modify, TypeOf(relation, attribute), attribute, slot->tts_values[attribute - 1],
+                slot->tts_isnull[attribute - 1], &parameters);
+    separator = ", ";
+  }
+  AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
+  TamisAddChange(modify->settings, modify->name, kTamisUpdate, sql.data, parameters.data, 0);
+  MemoryContextSwitchTo(before);
+  return slot;
+}
+
+TupleTableSlot* TamisExecForeignDelete(EState* estate, ResultRelInfo* relation,
+                                       TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  Modify* modify = relation->ri_FdwState;
+  StringInfoData sql;
+  StringInfoData parameters;
+  Datum* values = NULL;
+  bool* nulls = NULL;
+  const MemoryContext before = BeginRow(modify);
+  initStringInfo(&sql);
+  initStringInfo(&parameters);
+  ReadOldRow(modify, relation, plan_slot, &values, &nulls);
+  appendStringInfoString(&sql, "DELETE FROM ");
+  TamisAppendName(&sql, modify->name);
+  AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
+  TamisAddChange(modify->settings, modify->name, kTamisDelete, sql.data, parameters.data, 0);
+  MemoryContextSwitchTo(before);
+  // For RETURNING.
+  ExecClearTuple(slot);
+  memcpy(slot->tts_values, values, sizeof(Datum) * modify->attribute_count);
+  memcpy(slot->tts_isnull, nulls, sizeof(bool) * modify->attribute_count);
+  return ExecStoreVirtualTuple(slot);
+}
+
+// ---- Ending
+
+// Whether the statement is a transaction of its own, and not one in a function.
+static bool IsAutocommit(const EState* estate, const ResultRelInfo* relation) {
+  return !IsTransactionBlock() && GetCurrentTransactionNestLevel() == 1 &&
+         estate->es_sourceText == debug_query_string && relation->ri_TrigDesc == NULL;
+}
+
+// A single row is sent here, so that its error is the statement's in the extended protocol too.
+void TamisEndForeignModify(EState* estate, ResultRelInfo* relation) {
+  const Modify* modify = relation->ri_FdwState;
+  if (modify == NULL || !modify->is_statement || modify->rows != 1 || TamisChangeCount() != 1)
+    return;
+  if (IsAutocommit(estate, relation)) TamisSendChanges();
+}
+
+void TamisEndForeignInsert(EState* estate, ResultRelInfo* relation) {}
+
+void TamisExplainForeignModify(ModifyTableState* state, ResultRelInfo* relation, List* private,
+                               int number, ExplainState* explain) {
+  static const char* const kSent = "at COMMIT; a single row in autocommit at once";
+  if (explain->verbose) ExplainPropertyText("Changes Sent", kSent, explain);
+}

@@ -1,0 +1,31 @@
+// Planning of a scan: which conditions, columns, order, aggregates and limit go to the server.
+#pragma once
+
+#include "postgres.h"
+
+#include "foreign/fdwapi.h"
+
+// The parts of a plan's fdw_private, in this order.
+typedef enum TamisPlanPart {
+  kTamisHead,        // String: SELECT ... FROM ...
+  kTamisWhere,       // String: a template (remote_sql.h), may be empty
+  kTamisTail,        // String: GROUP BY, ORDER BY, LIMIT; a template
+  kTamisTypes,       // IntList: the TamisType of each parameter of fdw_exprs
+  kTamisAttributes,  // IntList: the attribute that each value of a row is; NIL for aggregates
+  kTamisOutputs,     // IntList: the TamisOutput of each entry of an aggregate's fdw_scan_tlist
+  kTamisColumnTypes  // IntList: the TamisType of each value of a row; kTamisOther: any
+} TamisPlanPart;
+
+// How an entry is made of the values of a row.
+typedef enum TamisOutput {
+  kTamisOneColumn,  // one value
+  kTamisSum,        // of bigint: two values, quotients and remainders by 2^32, exact as numeric
+  kTamisAverage     // those and the count
+} TamisOutput;
+
+void TamisGetForeignRelSize(PlannerInfo* root, RelOptInfo* rel, Oid table_id);
+void TamisGetForeignPaths(PlannerInfo* root, RelOptInfo* rel, Oid table_id);
+ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_id,
+                                 ForeignPath* path, List* targets, List* clauses, Plan* outer);
+void TamisGetForeignUpperPaths(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input,
+                               RelOptInfo* output, void* extra);

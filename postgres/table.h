@@ -1,0 +1,70 @@
+// TamisTable: a table of the store as its server describes it, kept in the backend for a minute.
+#pragma once
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+
+#include "settings.h"
+
+typedef enum TamisType {
+  kTamisOther = 0,
+  kTamisTextType,
+  kTamisBytes,
+  kTamisInt64,
+  kTamisDouble,
+  kTamisBool,
+  kTamisTimestamp,
+  kTamisDecimal
+} TamisType;
+
+typedef struct TamisColumn {
+  char* name;
+  TamisType type;
+  bool nullable;
+  bool computed;
+} TamisColumn;
+
+typedef struct TamisOrder {  // of the key, or of an index
+  int count;
+  int* columns;
+  bool has_all_rows;
+} TamisOrder;
+
+typedef struct TamisTable {
+  char* name;
+  int column_count;
+  TamisColumn* columns;
+  int order_count;
+  TamisOrder* orders;  // the first one is the key's
+  double estimated_rows;
+} TamisTable;
+
+// The table, which lives until the end of the client's current message at least.
+const TamisTable* TamisFindTable(const TamisSettings* settings, const char* name);
+// Asks the server again at the next use.
+void TamisForgetTables(void);
+
+// All tables of the store, not kept.
+List* TamisListTables(const TamisSettings* settings);
+
+// The column's position; -1 where there is none.
+int TamisFindColumn(const TamisTable* table, const char* name);
+
+// The column that an attribute of the foreign table stands for. Raises an error that says what to
+// do where the store has no such column, or has one that PostgreSQL's type cannot hold.
+int TamisColumnOfAttribute(const TamisTable* table, Oid table_id, int attribute);
+
+// The name of the type, as the server says it, and the type that SQLite declares for it.
+const char* TamisTypeName(TamisType type);
+const char* TamisDeclaredType(TamisType type);
+// PostgreSQL's type for it.
+const char* TamisSqlType(TamisType type);
+// Whether values of the one are read as the other.
+bool TamisCanHold(Oid pg_type, TamisType type);
+// Whether they also are compared in the same way. `pg_type` may be one of several types.
+bool TamisIsSame(Oid pg_type, TamisType type);
+
+// Appends "name" in quotes.
+void TamisAppendName(StringInfo out, const char* name);
