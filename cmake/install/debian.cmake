@@ -1,11 +1,11 @@
 # What `cpack --config BUILD/CPackConfig.cmake` makes: the Debian packages tamis (the program, the SQLite
-# extension), tamis-redis (the module for Redis and Valkey), libtamis-engine0 and libtamis-filter0 (shared libraries)
+# extension), tamis-server (a service of systemd with a user of its own), tamis-redis (the module for Redis and Valkey), libtamis-engine0 and libtamis-filter0 (shared libraries)
 # with libtamis-engine-dev and libtamis-filter-dev. It asks dpkg-shlibdeps what they depend on.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tamis)
 set(CPACK_PACKAGE_CONTACT "The authors of Tamis <tamis@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL program redis filter filter_runtime engine engine_runtime)
+set(CPACK_COMPONENTS_ALL program server redis filter filter_runtime engine engine_runtime)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian_runtime.cmake)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -16,6 +16,18 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION database)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "secondary indexes that ask only the servers that hold the answer
  Tables in regions with local indexes, asked in SQL: the program tamis with its embedded cluster, and an
  extension by which any program that uses SQLite asks the same tables.")
+set(CPACK_DEBIAN_SERVER_PACKAGE_NAME tamis-server)
+set(CPACK_DEBIAN_SERVER_PACKAGE_SECTION database)
+set(CPACK_DEBIAN_SERVER_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS
+  "tamis (= ${PROJECT_VERSION}), systemd | systemd-standalone-sysusers")
+set(service_dir ${CMAKE_CURRENT_LIST_DIR}/server)
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
+  ${service_dir}/postinst ${service_dir}/prerm ${service_dir}/postrm ${service_dir}/conffiles)
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_COMPONENT_SERVER_DESCRIPTION "serves indexed tables over HTTP
+ The service tamis-server of systemd, its user and its configuration /etc/tamis/server.conf. It is not
+ started until an administrator has named a store there: systemctl enable --now tamis-server.")
 set(CPACK_DEBIAN_FILTER_PACKAGE_NAME libtamis-filter-dev)
 set(CPACK_DEBIAN_FILTER_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_FILTER_PACKAGE_DEPENDS "libhwy-dev, libtamis-filter0 (= ${PROJECT_VERSION})")

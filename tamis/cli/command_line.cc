@@ -128,6 +128,11 @@ CommandLine::CommandLine(const std::string& name, const std::string& help,
 
 CommandLine::~CommandLine() = default;
 
+void CommandLine::AddConfigFile(const std::string& name, const std::string& help) {
+  app_->set_config(name, "", help);
+  app_->allow_config_extras(CLI::config_extras_mode::error);
+}
+
 CommandDescription CommandLine::Describe() const { return DescribeCommand(*app_); }
 
 bool CommandLine::Parse(int argc, char** argv, int usage_code, int* exit_code) {

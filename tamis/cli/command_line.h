@@ -78,6 +78,10 @@ class CommandLine : public Command {
   CommandLine(const std::string& name, const std::string& help, const std::string& version);
   ~CommandLine();
 
+  // An option that names a file with values of options, in sections by command: INI or TOML. The
+  // command line and the environment come first. Names that no option has are errors.
+  void AddConfigFile(const std::string& name, const std::string& help);
+
   CommandDescription Describe() const;
   const std::string& version() const { return version_; }
 

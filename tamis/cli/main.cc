@@ -31,6 +31,9 @@ int main(int argc, char** argv) {
                  "hbase://HOST:PORT,...[/NAMESPACE]")
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
+  line.AddConfigFile("--config",
+                     "A file with options, in sections by command, as /etc/tamis/server.conf; the "
+                     "command line comes first");
   line.AddOption("--filter-memory", invocation.filter_memory,
                  "Memory for copies of the servers' filters; regions whose copies find no room are "
                  "always asked")

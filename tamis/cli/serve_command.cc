@@ -1,9 +1,12 @@
 // tamis serve.
 #include <fmt/format.h>
+#include <netdb.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -21,6 +24,7 @@ struct ServeArguments {
   std::string token_file;
   std::string tls_cert;
   std::string tls_key;
+  std::string tls_client_ca;
   std::vector<std::string> host_names;
   bool write = false;
   uint64_t statements = 64;
@@ -49,6 +53,19 @@ Status ParseAddress(const std::string& text, server::HttpServer::Options* http) 
 
 bool IsLoopback(const std::string& host) { return host == "::1" || host.starts_with("127."); }
 
+// The address on which a socket of the service manager listens; empty if that cannot be told.
+std::string AddressOf(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  std::array<char, NI_MAXHOST> text{};
+  if (getsockname(socket, any, &size) != 0 ||
+      getnameinfo(any, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
+    return "";
+  }
+  return text.data();
+}
+
 Result<std::string> ReadToken(const std::string& file) {
   std::ifstream in(file);
   std::string token;
@@ -69,6 +86,7 @@ Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) 
   const char* const pid = std::getenv("LISTEN_PID");
   if (pid != nullptr && std::atol(pid) == getpid()) {
     options.http.socket = 3;
+    options.http.host = AddressOf(options.http.socket);
   } else {
     TAMIS_RETURN_IF_ERROR(ParseAddress(arguments.listen, &options.http));
   }
@@ -77,14 +95,18 @@ Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) 
   }
   options.http.tls_cert_file = arguments.tls_cert;
   options.http.tls_key_file = arguments.tls_key;
+  if (!arguments.tls_client_ca.empty() && arguments.tls_cert.empty()) {
+    return InvalidArgument("--tls-client-ca needs --tls-cert and --tls-key");
+  }
+  options.http.tls_client_ca_file = arguments.tls_client_ca;
   options.http.idle_time = std::chrono::seconds(arguments.idle_time);
   if (!arguments.token_file.empty()) {
     TAMIS_ASSIGN_OR_RETURN(options.token, ReadToken(arguments.token_file));
   }
-  if (options.token.empty() && (options.http.socket >= 0 || !IsLoopback(options.http.host))) {
+  if (options.token.empty() && arguments.tls_client_ca.empty() && !IsLoopback(options.http.host)) {
     return InvalidArgument(
-        "without a token only programs of this machine may be served: give --token-file, or listen "
-        "on 127.0.0.1");
+        "without a token only programs of this machine may be served: give --token-file or "
+        "--tls-client-ca, or listen on 127.0.0.1");
   }
   options.host_names = arguments.host_names;
   options.host_names.push_back(options.http.host.find(':') == std::string::npos
@@ -95,6 +117,15 @@ Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) 
   options.sql.max_statements = static_cast<int>(arguments.statements);
   options.sql.max_time = std::chrono::seconds(arguments.statement_time);
   return options;
+}
+
+std::string_view WhoIsServed(const server::TamisServer::Options& options) {
+  const bool token = !options.token.empty();
+  if (options.http.tls_client_ca_file.empty()) {
+    return token ? ", to clients with the token" : ", to programs of this machine";
+  }
+  return token ? ", to clients with a certificate and the token"
+               : ", to clients with a certificate";
 }
 
 // Threads that are started from now on do not take the signals; AwaitSignal does.
@@ -124,10 +155,9 @@ int Serve(const Invocation& invocation, const ServeArguments& arguments) {
   const std::string name = (*store)->name();
   const auto server = server::TamisServer::Start(*std::move(store), *options);
   if (!server.ok()) return Report(server.status());
-  fmt::print(
-      "{} is served at {}{}{}\n", name, (*server)->address(),
-      arguments.write ? ", for reading and writing" : ", for reading only",
-      options->token.empty() ? ", to programs of this machine" : ", to clients with the token");
+  fmt::print("{} is served at {}{}{}\n", name, (*server)->address(),
+             arguments.write ? ", for reading and writing" : ", for reading only",
+             WhoIsServed(*options));
   std::fflush(stdout);
   AwaitSignal(signals);
   fmt::print(
@@ -151,6 +181,9 @@ void AddServeCommand(Command app, Invocation* invocation) {
                   "the loopback");
   serve.AddOption("--tls-cert", a->tls_cert, "PEM: the server's certificate and its chain");
   serve.AddOption("--tls-key", a->tls_key, "PEM: its private key");
+  serve.AddOption("--tls-client-ca", a->tls_client_ca,
+                  "PEM: the authorities whose certificates clients must show, in place of a token "
+                  "or besides one");
   serve.AddOption("--host-name", a->host_names,
                   "A name by which clients call this server, besides the address; may be repeated");
   serve.AddOption("--statements", a->statements, "Statements at once; more are refused (503)");

@@ -422,6 +422,15 @@ Status HttpServer::Parts::LoadTls() {
     return InvalidArgument("cannot use the private key in \"" + options.tls_key_file +
                            "\": " + error.message());
   }
+  if (options.tls_client_ca_file.empty()) return Status::Ok();
+  tls->load_verify_file(options.tls_client_ca_file, error);
+  if (!error) {
+    tls->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, error);
+  }
+  if (error) {
+    return InvalidArgument("cannot read the authorities of clients in \"" +
+                           options.tls_client_ca_file + "\": " + error.message());
+  }
   return Status::Ok();
 }
 
@@ -429,7 +438,8 @@ Status HttpServer::Parts::Open() {
   const Options& options = shared->options;
   Error error;
   if (options.socket >= 0) {
-    acceptor.assign(tcp::v4(), options.socket, error);
+    acceptor.assign(options.host.find(':') == std::string::npos ? tcp::v4() : tcp::v6(),
+                    options.socket, error);
     return error ? Unavailable("cannot listen on the socket of the service manager: " +
                                error.message())
                  : Status::Ok();

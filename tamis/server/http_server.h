@@ -21,11 +21,13 @@ namespace tamis::server {
 class HttpServer {
  public:
   struct Options {
-    std::string host = "127.0.0.1";  // an address
+    std::string host = "127.0.0.1";  // an address; with `socket`, that of the socket
     uint16_t port = 0;               // 0: a free one
     int socket = -1;            // a listening socket of the service manager instead; taken over
     std::string tls_cert_file;  // PEM, with the chain; empty: no TLS
     std::string tls_key_file;   // PEM
+    // PEM: the authorities whose certificates clients must show; empty: none is asked for.
+    std::string tls_client_ca_file;
     int threads = 2;
     uint64_t max_body_bytes = uint64_t{16} << 20;
     uint32_t max_head_bytes = 16 << 10;

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """`tamis serve` as a process: the examples of docs/SERVER.md, signals, tokens, TLS, wrong options.
 
-usage: serve_test.py TAMIS PAGE
+usage: serve_test.py TAMIS PAGE CONFIGURATION
 """
 
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import tempfile
 import unittest
 
-TAMIS, PAGE = map(os.path.abspath, sys.argv[1:3])
-del sys.argv[1:3]
+TAMIS, PAGE, CONFIGURATION = map(os.path.abspath, sys.argv[1:4])
+del sys.argv[1:4]
 ENDLESS = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
 
 
@@ -126,11 +128,78 @@ class ServeTest(unittest.TestCase):
             answer.read()
             connection.close()
 
+    def make_certificate(self, name, *more):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out",
+                        name + ".pem", "-days", "2", "-subj", "/CN=" + name, *more],
+                       cwd=self.work, check=True, capture_output=True)
+
+    def test_clients_with_a_certificate_need_no_token(self):
+        self.make_store()
+        self.make_certificate("localhost", "-addext", "subjectAltName=DNS:localhost")
+        self.make_certificate("client")
+        self.make_certificate("stranger")
+        _, port, said = self.serve("--tls-cert", "localhost.pem", "--tls-key", "localhost.key", "--tls-client-ca", "client.pem")
+        self.assertIn("to clients with a certificate", said)
+        for name in ("client", "stranger", None):
+            context = ssl.create_default_context(cafile=os.path.join(self.work, "localhost.pem"))
+            if name:
+                context.load_cert_chain(os.path.join(self.work, name + ".pem"), os.path.join(self.work, name + ".key"))
+            connection = http.client.HTTPSConnection("localhost", port, context=context)
+            if name == "client":
+                connection.request("POST", "/v1/sql", json.dumps({"sql": "SELECT count(*) FROM t"}))
+                self.assertEqual(connection.getresponse().status, 200)
+            else:
+                with self.assertRaises((ssl.SSLError, ConnectionError)):
+                    connection.request("GET", "/healthz")
+                    connection.getresponse()
+            connection.close()
+
+    def test_options_come_from_a_file_and_the_command_line_comes_first(self):
+        self.make_store()
+        shutil.copy(CONFIGURATION, os.path.join(self.work, "server.conf"))
+        with open(os.path.join(self.work, "server.conf"), encoding="utf-8") as file:
+            text = file.read()
+        with open(os.path.join(self.work, "server.conf"), "w", encoding="utf-8") as file:
+            file.write(text.replace("/var/lib/tamis/store", "shop").replace("write = false", "write = true"))
+        process = subprocess.Popen([TAMIS, "--config", "server.conf", "serve", "--listen", "127.0.0.1:0"], cwd=self.work,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.assertRegex(process.stdout.readline(), r"shop is served at .*, for reading and writing")
+        with open(os.path.join(self.work, "wrong.conf"), "w", encoding="utf-8") as file:
+            file.write("[serve]\nlisten-on = 1\n")
+        for name, reason in (("wrong.conf", "listen-on"), ("none.conf", "none.conf")):
+            wrong = subprocess.run([TAMIS, "--config", name, "serve"], cwd=self.work, capture_output=True, text=True)
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn(reason, wrong.stderr)
+
+    def test_the_socket_of_a_service_manager_is_used(self):
+        self.make_store()
+        for address, refused in (("127.0.0.1", False), ("0.0.0.0", True)):
+            with socket.create_server((address, 0)) as listening:
+                port = listening.getsockname()[1]
+                # As systemd does: descriptor 3, and the number of the process.
+                process = subprocess.Popen(
+                    ["sh", "-c", f"exec 3<&{listening.fileno()} && LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\"", TAMIS, "--store",
+                     "shop", "serve"], cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                    pass_fds=[listening.fileno()])
+            with process:
+                if refused:
+                    self.assertIn("without a token only programs of this machine", process.stderr.read())
+                    continue
+                self.assertIn(f"http://127.0.0.1:{port}", process.stdout.readline())
+                client = http.client.HTTPConnection("127.0.0.1", port)
+                client.request("GET", "/healthz")
+                self.assertEqual(client.getresponse().status, 200)
+                process.terminate()
+
     def test_wrong_options_are_refused_with_a_reason(self):
         refused = [(["--listen", "0.0.0.0:0"], "without a token only programs of this machine"),
                    (["--listen", "nowhere"], "give an address and a port"),
                    (["--listen", "name.example:1"], "without a token"),
                    (["--tls-cert", "cert.pem"], "are needed together"),
+                   (["--tls-client-ca", "ca.pem"], "needs --tls-cert"),
                    (["--token-file", "none"], 'cannot read a token from "none"'),
                    (["--listen", "127.0.0.1:0"], "shop")]  # the store does not exist
         for arguments, reason in refused:

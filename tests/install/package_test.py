@@ -58,6 +58,28 @@ class PackageTest(unittest.TestCase):
             with open(os.path.join(root, "usr/share", name), encoding="utf-8") as script:
                 self.assertIn("_tamis", script.read())
 
+    def test_the_service_is_sound_and_keeps_to_its_box(self):
+        root = self.unpacked("tamis-server")
+        program = os.path.join(self.unpacked("tamis"), "usr/bin/tamis")
+        unit = os.path.join(root, "usr/lib/systemd/system/tamis-server.service")
+        with open(unit, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("ExecStart=/usr/bin/tamis --config /etc/tamis/server.conf serve\n", text)
+        with open(unit, "w", encoding="utf-8") as file:
+            file.write(text.replace("/usr/bin/tamis", program))
+        run("systemd-analyze", "verify", "--man=no", unit, os.path.join(os.path.dirname(unit), "tamis-server.socket"))
+        # Of 100; systemd's own word for up to 19 is OK.
+        run("systemd-analyze", "security", "--offline=yes", "--threshold=19", unit)
+        run("systemd-sysusers", "--dry-run", os.path.join(root, "usr/lib/sysusers.d/tamis-server.conf"))
+        control = os.path.join(self.work, "control")
+        run("dpkg-deb", "-e", self.package("tamis-server"), control)
+        with open(os.path.join(control, "conffiles"), encoding="utf-8") as file:
+            conffile = file.read().strip()
+        self.assertTrue(os.path.isfile(root + conffile), conffile)
+        for script in ("postinst", "prerm", "postrm"):
+            self.assertTrue(os.access(os.path.join(control, script), os.X_OK), script)
+            run("sh", "-n", os.path.join(control, script))
+
     def test_the_packages_name_what_they_need(self):
         needs = run("dpkg-deb", "-f", self.package("tamis"), "Depends")
         for library in ("librocksdb", "libprotobuf", "libsqlite3-0"):
