@@ -179,7 +179,7 @@ class ServeTest(unittest.TestCase):
         for address, refused in (("127.0.0.1", False), ("0.0.0.0", True)):
             with socket.create_server((address, 0)) as listening:
                 port = listening.getsockname()[1]
-                # As systemd does: descriptor 3, and the number of the process.
+                # Descriptor 3, as systemd gives it, and the number of the process.
                 process = subprocess.Popen(
                     ["sh", "-c", f"exec 3<&{listening.fileno()} && LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\"", TAMIS, "--store",
                      "shop", "serve"], cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -68,7 +68,7 @@ class PackageTest(unittest.TestCase):
         with open(unit, "w", encoding="utf-8") as file:
             file.write(text.replace("/usr/bin/tamis", program))
         run("systemd-analyze", "verify", "--man=no", unit, os.path.join(os.path.dirname(unit), "tamis-server.socket"))
-        # Of 100; systemd's own word for up to 19 is OK.
+        # The exposure, of 100; systemd calls one up to 19 OK.
         run("systemd-analyze", "security", "--offline=yes", "--threshold=19", unit)
         run("systemd-sysusers", "--dry-run", os.path.join(root, "usr/lib/sysusers.d/tamis-server.conf"))
         control = os.path.join(self.work, "control")
