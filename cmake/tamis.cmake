@@ -72,15 +72,25 @@ function(tamis_library name)
   tamis_use_precompiled(tamis_${name} library)
 endfunction()
 
-# tamis_proto(table table.proto): target tamis_table_proto, with the header tamis/table/table.pb.h.
+# tamis_proto(table table.proto): target tamis_table_proto, with the header tamis/table/table.pb.h. With IMPORTS cluster the
+# files may import those of tamis_cluster_proto, by their names alone.
 function(tamis_proto name)
   find_package(Protobuf REQUIRED)
-  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+  cmake_parse_arguments(ARG "" "" "IMPORTS" ${ARGN})
+  set(imports)
+  foreach(import ${ARG_IMPORTS})
+    list(APPEND imports ${PROJECT_SOURCE_DIR}/tamis/${import})
+  endforeach()
+  list(TRANSFORM ARG_UNPARSED_ARGUMENTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
   add_library(tamis_${name}_proto STATIC)
   protobuf_generate(TARGET tamis_${name}_proto LANGUAGE cpp
     PROTOS ${files}
-    IMPORT_DIRS ${PROJECT_SOURCE_DIR} PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+    IMPORT_DIRS ${PROJECT_SOURCE_DIR} ${imports} PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
   target_include_directories(tamis_${name}_proto PUBLIC ${PROJECT_BINARY_DIR})
+  foreach(import ${ARG_IMPORTS})
+    target_include_directories(tamis_${name}_proto PUBLIC ${PROJECT_BINARY_DIR}/tamis/${import})
+    target_link_libraries(tamis_${name}_proto PUBLIC tamis_${import}_proto)
+  endforeach()
   target_link_libraries(tamis_${name}_proto PUBLIC protobuf::libprotobuf)
   set_target_properties(tamis_${name}_proto PROPERTIES CXX_CLANG_TIDY "")
   tamis_use_precompiled(tamis_${name}_proto library)

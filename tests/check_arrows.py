@@ -35,9 +35,10 @@ ARROWS = {
     "rocks": "base executor filter table cluster feed routing",
     "hbase_cluster": "base executor table cluster hbase",
     "query": "base executor filter table cluster routing",
-    "store": "base executor table cluster rocks hbase hbase_cluster query",
+    "remote": "base executor table cluster query",
+    "store": "base executor table cluster rocks hbase hbase_cluster query remote",
     "sql": "base executor table cluster query",
-    "server": "base executor table cluster query sql store",
+    "server": "base executor table cluster query remote sql store",
     "cli": "base executor filter table import cluster query store sql server guard lsm",
 }
 # The packages of the jar, tamis.NAME, that each of them may import. tamis.pb and tamis.shaded are generated.

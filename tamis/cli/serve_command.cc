@@ -27,6 +27,7 @@ struct ServeArguments {
   std::string tls_client_ca;
   std::vector<std::string> host_names;
   bool write = false;
+  bool admin = false;
   uint64_t statements = 64;
   uint64_t threads = 16;
   uint64_t statement_time = 60;
@@ -114,6 +115,7 @@ Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) 
                                    : "[" + options.http.host + "]");
   options.threads = static_cast<int>(arguments.threads);
   options.sql.may_write = arguments.write;
+  options.may_administer = arguments.admin;
   options.sql.max_statements = static_cast<int>(arguments.statements);
   options.sql.max_time = std::chrono::seconds(arguments.statement_time);
   return options;
@@ -176,6 +178,9 @@ void AddServeCommand(Command app, Invocation* invocation) {
       "serve", "Serve the store over HTTP: SQL, tables, rows, metrics (docs/SERVER.md)");
   serve.AddOption("--listen", a->listen, "Address and port; port 0 takes a free one");
   serve.AddFlag("--write", a->write, "Permit INSERT, UPDATE, DELETE and the writing of rows");
+  serve.AddFlag("--admin", a->admin,
+                "Permit changes of tables, indexes, regions and servers by programs that use this "
+                "server as their store");
   serve.AddOption("--token-file", a->token_file,
                   "A file with the token that clients must send; needed to listen on more than "
                   "the loopback");

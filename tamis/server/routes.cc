@@ -83,7 +83,7 @@ std::string Routes::OpenApi(const std::string& version) const {
     if (route.method == "POST" || route.method == "PUT") {
       operation["requestBody"] = {
           {"required", true},
-          {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
+          {"content", {{route.request_type, {{"schema", {{"type", "object"}}}}}}}};
     }
     operation["responses"] = {
         {"200",

@@ -24,7 +24,8 @@ struct Call {
 struct Route {
   std::string method;
   std::string pattern;
-  std::string summary;  // a sentence
+  std::string summary;                            // a sentence
+  std::string request_type = "application/json";  // of POST and PUT
   std::string answer_type = "application/json";
   bool is_open = false;  // answered without a token
   std::function<void(const Call&)> answer;

@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
 constexpr size_t kExplainedRegions = 100'000;       // of one statement
-constexpr std::chrono::seconds kStopTime{2};  // for clients to take the last line of their streams
 
 struct SqlRequest {
   std::string sql;
@@ -94,32 +93,35 @@ std::string LineOf(const std::vector<Explain>& searches) {
 
 // One statement, from its request to the end of its answer. Its steps run on the workers, one at a
 // time; it keeps itself alive through what it waits for.
-class SqlService::Statement : public std::enable_shared_from_this<Statement> {
+class SqlService::Statement final : public RunningStatement {
  public:
   Statement(SqlService* service, ExchangePtr exchange)
       : service_(service), exchange_(std::move(exchange)) {}
-  ~Statement() { service_->Remove(this); }
+  ~Statement() override { service_->statements_->Remove(this); }
 
   void Start() {
-    exchange_->OnDisconnect([weak = weak_from_this()] {
+    exchange_->OnDisconnect([weak = Weak()] {
       if (const auto self = weak.lock()) self->Cancel(Cancelled("the client has disconnected"));
     });
     Continue([this] { Prepare(); });
   }
 
-  void Cancel(const Status& why) {
+  void Cancel(const Status& why) override {
     std::lock_guard lock(mutex_);
     if (cancelled_.ok()) cancelled_ = why;
     if (database_ != nullptr) database_->Interrupt();
   }
 
-  // Closes the connection of a client that takes nothing.
-  void Cut() { exchange_->Abort(); }
+  void Cut() override { exchange_->Abort(); }
 
  private:
+  std::shared_ptr<Statement> Self() {
+    return std::static_pointer_cast<Statement>(shared_from_this());
+  }
+  std::weak_ptr<Statement> Weak() { return Self(); }
   template <class Step>
   void Continue(Step step) {
-    service_->workers_->Post([self = shared_from_this(), step] {
+    service_->workers_->Post([self = Self(), step] {
       const Status status = WithoutExceptions([&]() -> Status {
         step();
         return Status::Ok();
@@ -147,15 +149,14 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
     }
     const auto time = std::min(service_->options_.max_time,
                                request_.timeout.value_or(service_->options_.max_time));
-    service_->databases_.store()->engine().executor().PostAfter(
-        time, [weak = weak_from_this(), time] {
-          if (const auto self = weak.lock()) {
-            self->Cancel(DeadlineExceeded("the statement was ended after " +
-                                          std::to_string(time.count()) +
-                                          " ms; a longer time is \"timeout_ms\" in the request and "
-                                          "--statement-time of the server"));
-          }
-        });
+    service_->databases_.store()->engine().executor().PostAfter(time, [weak = Weak(), time] {
+      if (const auto self = weak.lock()) {
+        self->Cancel(DeadlineExceeded("the statement was ended after " +
+                                      std::to_string(time.count()) +
+                                      " ms; a longer time is \"timeout_ms\" in the request and "
+                                      "--statement-time of the server"));
+      }
+    });
     database_->session()->searches = &searches_;
     database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     out_ = "{";
@@ -216,7 +217,7 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
       has_begun_ = true;
       exchange_->Begin({.content_type = "application/x-ndjson"});
     }
-    exchange_->Write(std::exchange(out_, {}), [self = shared_from_this(), then](bool sent) {
+    exchange_->Write(std::exchange(out_, {}), [self = Self(), then](bool sent) {
       self->Continue([then, sent] { then(sent); });
     });
   }
@@ -307,9 +308,10 @@ class SqlService::Statement : public std::enable_shared_from_this<Statement> {
   Status cancelled_;  // why, once it is
 };
 
-SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers, Metrics* metrics,
-                       Options options)
+SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers,
+                       RunningStatements* statements, Metrics* metrics, Options options)
     : workers_(workers),
+      statements_(statements),
       metrics_(metrics),
       options_(options),
       databases_(std::move(store), options.may_write, static_cast<size_t>(options.max_statements)) {
@@ -318,51 +320,11 @@ SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* worker
 SqlService::~SqlService() = default;
 
 void SqlService::Answer(ExchangePtr exchange) {
-  std::shared_ptr<Statement> statement;
-  {
-    std::lock_guard lock(mutex_);
-    const bool full = statements_.size() >= static_cast<size_t>(options_.max_statements);
-    if (!full && !stopped_) {
-      statement = std::make_shared<Statement>(this, exchange);
-      statements_.insert(statement.get());
-    }
-  }
-  if (statement) return statement->Start();
+  const auto statement = std::make_shared<Statement>(this, exchange);
+  const Status added = statements_->Add(statement.get());
+  if (added.ok()) return statement->Start();
   metrics_->CountStatement("refused", 0);
-  exchange->Send(Problem(Busy("the server runs " + std::to_string(options_.max_statements) +
-                              " statements already (--statements); try again")));
-}
-
-uint64_t SqlService::running() const {
-  std::lock_guard lock(mutex_);
-  return statements_.size();
-}
-
-void SqlService::Remove(Statement* statement) {
-  std::lock_guard lock(mutex_);
-  statements_.erase(statement);
-  ended_.notify_all();
-}
-
-void SqlService::Stop() {
-  std::unique_lock lock(mutex_);
-  stopped_ = true;
-  std::vector<std::weak_ptr<Statement>> running;
-  for (Statement* statement : statements_) running.push_back(statement->weak_from_this());
-  lock.unlock();
-  for (const auto& one : running) {
-    const auto statement = one.lock();
-    if (statement) statement->Cancel(Unavailable("the server is stopping; ask another one"));
-  }
-  lock.lock();
-  const auto all_ended = [this] { return statements_.empty(); };
-  if (ended_.wait_for(lock, kStopTime, all_ended)) return;
-  lock.unlock();
-  for (const auto& one : running) {
-    if (const auto statement = one.lock()) statement->Cut();
-  }
-  lock.lock();
-  ended_.wait(lock, all_ended);
+  exchange->Send(Problem(added));
 }
 
 }  // namespace tamis::server

@@ -16,15 +16,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 
 #include "tamis/server/exchange.h"
 #include "tamis/server/metrics.h"
+#include "tamis/server/running_statements.h"
 #include "tamis/server/sql_database.h"
 
 namespace tamis::server {
@@ -41,30 +39,21 @@ class SqlService {
     uint64_t max_document_bytes = uint64_t{32} << 20;  // of an answer that is not streamed
   };
 
-  SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers, Metrics* metrics,
-             Options options);
-  // REQUIRES: all statements have ended (Stop).
+  SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers,
+             RunningStatements* statements, Metrics* metrics, Options options);
+  // REQUIRES: all statements have ended (RunningStatements::Stop).
   ~SqlService();
 
   void Answer(ExchangePtr exchange);
 
-  uint64_t running() const;
-  // Cancels all statements and waits for their ends; new ones are refused.
-  void Stop();
-
  private:
   class Statement;
-  void Remove(Statement* statement);
 
   WorkerThreads* const workers_;
+  RunningStatements* const statements_;
   Metrics* const metrics_;
   const Options options_;
   SqlDatabases databases_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable ended_;
-  bool stopped_ = false;
-  std::set<Statement*> statements_;
 };
 
 }  // namespace tamis::server

@@ -5,11 +5,14 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/server/admission.h"
+#include "tamis/server/cluster_calls.h"
 #include "tamis/server/console_page.h"
+#include "tamis/server/engine_service.h"
 #include "tamis/server/metrics.h"
 #include "tamis/server/operations.h"
 #include "tamis/server/problem.h"
 #include "tamis/server/routes.h"
+#include "tamis/server/running_statements.h"
 #include "tamis/server/store_api.h"
 #include "tamis/server/worker_threads.h"
 
@@ -51,6 +54,8 @@ class CountedExchange final : public Exchange {
   std::atomic<int> status_ = 0;  // 0: no answer was begun
 };
 
+constexpr const char* kProtobuf = "application/x-protobuf";
+
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -64,9 +69,12 @@ struct TamisServer::Parts {
       : store(std::move(opened)),
         admission(options.host_names, options.token),
         workers(std::make_unique<WorkerThreads>(options.threads)),
+        statements(options.sql.max_statements),
         databases(store, options.sql.may_write, 4),
         api(&databases),
-        sql(store, workers.get(), &metrics, options.sql),
+        sql(store, workers.get(), &statements, &metrics, options.sql),
+        engine_service(store.get(), workers.get(), &statements, &metrics, options.sql.max_time),
+        cluster(store.get(), options.may_administer),
         operations(store),
         events(store, {.hello = [this] { return Hello(); }, .totals = [this] { return Totals(); }},
                options.events),
@@ -83,6 +91,7 @@ struct TamisServer::Parts {
   std::function<void(const Call&)> OnWorker(Make make);
   template <class Make>
   std::function<void(const Call&)> Writing(Make make);
+  void IfWriting(const Call& call, const std::function<void(const Call&)>& write) const;
   void Ready(const Call& call);
   // Documents of the console's streams of events.
   std::string Hello() const;
@@ -92,9 +101,12 @@ struct TamisServer::Parts {
   Metrics metrics;
   const Admission admission;
   std::unique_ptr<WorkerThreads> workers;
+  RunningStatements statements;
   SqlDatabases databases;
   StoreApi api;
   SqlService sql;
+  EngineService engine_service;
+  ClusterCalls cluster;
   Operations operations;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   EventStreams events;
@@ -114,11 +126,14 @@ std::function<void(const Call&)> TamisServer::Parts::OnWorker(Make make) {
 
 template <class Make>
 std::function<void(const Call&)> TamisServer::Parts::Writing(Make make) {
-  return [this, write = OnWorker(make)](const Call& call) {
-    if (may_write) return write(call);
-    call.exchange->Send(
-        Problem(403, FailedPrecondition("this server only reads: it was started without --write")));
-  };
+  return [this, write = OnWorker(make)](const Call& call) { IfWriting(call, write); };
+}
+
+void TamisServer::Parts::IfWriting(const Call& call,
+                                   const std::function<void(const Call&)>& write) const {
+  if (may_write) return write(call);
+  call.exchange->Send(
+      Problem(403, FailedPrecondition("this server only reads: it was started without --write")));
 }
 
 void TamisServer::Parts::Ready(const Call& call) {
@@ -238,6 +253,35 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "Deletes a row",
        .answer = Writing([this](const Call& call) { return api.DeleteRow(call); })},
+      {.method = "POST",
+       .pattern = "/v1/tables/{table}/search",
+       .summary = "Streams the rows of a TableSearch (remote.proto) as messages TableSearchPart",
+       .request_type = kProtobuf,
+       .answer_type = kProtobuf,
+       .answer = [this](const Call& call) { engine_service.Search(call); }},
+      {.method = "POST",
+       .pattern = "/v1/tables/{table}/aggregate",
+       .summary =
+           "Streams the groups of a TableAggregate (remote.proto) as messages TableAggregatePart",
+       .request_type = kProtobuf,
+       .answer_type = kProtobuf,
+       .answer = [this](const Call& call) { engine_service.Aggregate(call); }},
+      {.method = "POST",
+       .pattern = "/v1/tables/{table}/write",
+       .summary = "Carries out TableWrites (remote.proto); the answer is a TableWriteResults",
+       .request_type = kProtobuf,
+       .answer_type = kProtobuf,
+       .answer =
+           [this](const Call& call) {
+             IfWriting(call, [this](const Call& one) { engine_service.Write(one); });
+           }},
+      {.method = "POST",
+       .pattern = "/v1/cluster",
+       .summary = "Carries out a ClusterCall (remote.proto); the answer is a ClusterAnswer",
+       .request_type = kProtobuf,
+       .answer_type = kProtobuf,
+       .answer =
+           [this](const Call& call) { workers->Post([this, call] { cluster.Answer(call); }); }},
       {.method = "GET",
        .pattern = "/v1/servers",
        .summary = "The region servers",
@@ -260,7 +304,7 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
                   .body = metrics.Text({.known = store->engine().knowledge(),
                                         .connections = http->connections(),
                                         .event_streams = events.open(),
-                                        .statements = sql.running()})});
+                                        .statements = statements.count()})});
            }},
       {.method = "GET",
        .pattern = "/healthz",
@@ -322,7 +366,7 @@ void TamisServer::Stop(std::chrono::milliseconds patience) {
   if (parts_->stopped.exchange(true)) return;
   parts_->events.Stop();
   parts_->http->Drain(patience);
-  parts_->sql.Stop();
+  parts_->statements.Stop();
   // Calls that still run there answer to connections of the server.
   parts_->workers.reset();
   parts_->http.reset();

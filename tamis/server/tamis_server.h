@@ -23,7 +23,9 @@ class TamisServer {
     EventStreams::Options events;
     std::string token;                    // empty: none is needed
     std::vector<std::string> host_names;  // that clients use, besides the loopback's
-    int threads = 16;                     // for statements and calls that block
+    // Tables, indexes, regions and servers may be changed through POST /v1/cluster.
+    bool may_administer = false;
+    int threads = 16;  // for statements and calls that block
   };
 
   static Result<std::unique_ptr<TamisServer>> Start(std::shared_ptr<OpenedStore> store,

@@ -1,0 +1,26 @@
+// ClusterCalls: calls of a cluster and of its administration for programs that use this server as
+// their store (tamis/remote): POST /v1/cluster.
+//
+// Threads: safe. Answer blocks for moments only; it runs on a worker.
+#pragma once
+
+#include "tamis/server/routes.h"
+#include "tamis/store/opened_store.h"
+
+namespace tamis::server {
+
+class ClusterCalls {
+ public:
+  // The store must outlive this object. Calls that change or load the cluster are refused unless
+  // `may_administer`.
+  ClusterCalls(OpenedStore* store, bool may_administer)
+      : store_(store), may_administer_(may_administer) {}
+
+  void Answer(const Call& call);
+
+ private:
+  OpenedStore* const store_;
+  const bool may_administer_;
+};
+
+}  // namespace tamis::server

@@ -1,0 +1,303 @@
+#include "tamis/server/engine_service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tamis/base/exception_status.h"
+#include "tamis/remote/messages.h"
+#include "tamis/server/problem.h"
+#include "tamis/server/worker_threads.h"
+
+namespace tamis::server {
+namespace {
+
+constexpr size_t kPartBytes = 64 << 10;
+constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
+// A client keeps the combinations that it has; behind so many it gets rows.
+constexpr uint64_t kMostGroups = 1 << 16;
+
+}  // namespace
+
+// One operation, from its request to the end of its answer. Its steps run on the workers, one at a
+// time; it keeps itself alive through what it waits for.
+class EngineService::Operation : public RunningStatement {
+ public:
+  Operation(EngineService* service, Call call)
+      : service_(service),
+        exchange_(std::move(call.exchange)),
+        table_(call.parameters.at("table")) {}
+  ~Operation() override { service_->statements_->Remove(this); }
+
+  void Start() {
+    exchange_->OnDisconnect([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Cancel(Cancelled("the client has disconnected"));
+    });
+    Continue([this] { Run(); });
+  }
+
+  void Cancel(const Status& why) override {
+    std::lock_guard lock(mutex_);
+    if (why_cancelled_.ok()) why_cancelled_ = why;
+    cancelled_ = true;
+  }
+  void Cut() override { exchange_->Abort(); }
+
+ protected:
+  virtual void Run() = 0;
+  virtual std::string ErrorPart(const Status& status) const = 0;
+
+  template <class Step>
+  void Continue(Step step) {
+    service_->workers_->Post([self = shared_from_this(), this, step] {
+      const Status status = WithoutExceptions([&]() -> Status {
+        step();
+        return Status::Ok();
+      });
+      if (!status.ok()) Fail(status);
+    });
+  }
+
+  // Reads the request and finds the table's schema.
+  template <class Message>
+  Result<SchemaPtr> Read(Message* message) {
+    if (!message->ParseFromString(exchange_->request().body)) {
+      return InvalidArgument("cannot read the request: its body is no message " +
+                             std::string(message->GetTypeName()));
+    }
+    return service_->SchemaFor(table_, message->table_id(), message->schema_version());
+  }
+  Duration TimeOf(Duration wanted) const { return std::min<Duration>(wanted, service_->max_time_); }
+
+  template <class Then>
+  void SendPart(std::string part, Then then) {
+    if (!std::exchange(has_begun_, true)) {
+      exchange_->Begin({.content_type = std::string(kRemoteContentType)});
+    }
+    exchange_->Write(std::move(part), [self = shared_from_this(), this, then](bool sent) {
+      Continue([then, sent] { then(sent); });
+    });
+  }
+  void SendLast(std::string part) {
+    SendPart(std::move(part), [this](bool sent) { sent ? exchange_->End() : exchange_->Abort(); });
+  }
+
+  void Fail(Status status) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!why_cancelled_.ok() && status.code() == StatusCode::kCancelled) status = why_cancelled_;
+    }
+    Ended(status.code() == StatusCode::kDeadlineExceeded ? "timed out"
+          : status.code() == StatusCode::kCancelled      ? "cancelled"
+                                                         : "failed",
+          0);
+    if (!has_begun_) return exchange_->Send(Problem(status));
+    SendPart(ErrorPart(status), [this](bool) { exchange_->Abort(); });
+  }
+  void Ended(const std::string& outcome, uint64_t rows) {
+    if (!std::exchange(ended_, true)) service_->metrics_->CountStatement(outcome, rows);
+  }
+
+  EngineService* const service_;
+  const ExchangePtr exchange_;
+  const std::string table_;
+  std::atomic<bool> cancelled_ = false;
+
+ private:
+  bool has_begun_ = false;
+  bool ended_ = false;
+  std::mutex mutex_;
+  Status why_cancelled_;
+};
+
+class EngineService::SearchOperation final : public Operation {
+ public:
+  using Operation::Operation;
+
+ private:
+  void Run() override {
+    pb::TableSearch request;
+    auto schema = Read(&request);
+    if (!schema.ok()) return Fail(schema.status());
+    schema_ = *std::move(schema);
+    auto options = FromMessage(*schema_, request);
+    if (!options.ok()) return Fail(options.status());
+    options->timeout = TimeOf(options->timeout);
+    options->cancelled = &cancelled_;
+    rows_.emplace(service_->store_->engine().Search(schema_, *std::move(options)));
+    part_.set_schema_version(schema_->version);
+    Step();
+  }
+
+  std::string ErrorPart(const Status& status) const override {
+    pb::TableSearchPart part;
+    ToMessage(status, part.mutable_error());
+    std::string bytes;
+    AppendPart(part, &bytes);
+    return bytes;
+  }
+
+  // Makes rows until a part is full, or the search ends.
+  void Step() {
+    const auto begun = std::chrono::steady_clock::now();
+    size_t bytes = 0;
+    while (bytes < kPartBytes && std::chrono::steady_clock::now() - begun < kPartTime) {
+      auto group = rows_->NextGroup();
+      if (!group.ok()) return Fail(group.status());
+      if (!group->has_value()) return Complete();
+      pb::FoundRow* found = part_.add_rows();
+      if (const Status fits = ToMessage(*schema_, **group, found); !fits.ok()) return Fail(fits);
+      bytes += found->key().size() + found->row().size() + 16;
+      if (!(*group)->has_key && ++groups_ == kMostGroups) rows_->StopGrouping();
+      ++given_;
+    }
+    // Often enough for a client that stops early, and seldom enough to cost little.
+    ++parts_;
+    if ((parts_ & (parts_ - 1)) == 0) ToMessage(rows_->explain(), part_.mutable_explain());
+    SendPart(TakePart(), [this](bool sent) {
+      if (!sent) return Fail(Cancelled("the client takes no rows"));
+      Step();
+    });
+  }
+
+  std::string TakePart() {
+    std::string bytes;
+    AppendPart(part_, &bytes);
+    part_.Clear();
+    return bytes;
+  }
+
+  void Complete() {
+    part_.set_complete(true);
+    ToMessage(rows_->explain(), part_.mutable_explain());
+    service_->metrics_->CountSearch(rows_->explain());
+    Ended("complete", given_);
+    SendLast(TakePart());
+  }
+
+  SchemaPtr schema_;
+  std::optional<RowStream> rows_;
+  pb::TableSearchPart part_;  // that is being filled
+  uint64_t parts_ = 0;
+  uint64_t groups_ = 0;
+  uint64_t given_ = 0;
+};
+
+class EngineService::AggregateOperation final : public Operation {
+ public:
+  using Operation::Operation;
+
+ private:
+  void Run() override {
+    pb::TableAggregate request;
+    const auto schema = Read(&request);
+    if (!schema.ok()) return Fail(schema.status());
+    auto options = FromMessage(**schema, request);
+    if (!options.ok()) return Fail(options.status());
+    options->timeout = TimeOf(options->timeout);
+    options->cancelled = &cancelled_;
+    auto found = service_->store_->engine().Aggregate(*schema, *std::move(options));
+    if (!found.ok()) return Fail(found.status());
+    found_ = *std::move(found);
+    service_->metrics_->CountSearch(found_.explain);
+    Ended("complete", found_.groups.size());
+    Send();
+  }
+
+  std::string ErrorPart(const Status& status) const override {
+    pb::TableAggregatePart part;
+    ToMessage(status, part.mutable_error());
+    std::string bytes;
+    AppendPart(part, &bytes);
+    return bytes;
+  }
+
+  void Send() {
+    pb::TableAggregatePart part;
+    for (size_t bytes = 0; next_ < found_.groups.size() && bytes < kPartBytes; ++next_) {
+      pb::FoundGroup* group = part.add_groups();
+      ToMessage(found_.groups[next_], group);
+      bytes += group->ByteSizeLong();
+    }
+    const bool is_last = next_ == found_.groups.size();
+    if (is_last) {
+      part.set_complete(true);
+      ToMessage(found_.explain, part.mutable_explain());
+    }
+    std::string bytes;
+    AppendPart(part, &bytes);
+    if (is_last) return SendLast(std::move(bytes));
+    SendPart(std::move(bytes), [this](bool sent) {
+      if (!sent) return Fail(Cancelled("the client takes no groups"));
+      Send();
+    });
+  }
+
+  Aggregates found_;
+  size_t next_ = 0;
+};
+
+class EngineService::WriteOperation final : public Operation {
+ public:
+  using Operation::Operation;
+
+ private:
+  void Run() override {
+    pb::TableWrites request;
+    const auto schema = Read(&request);
+    if (!schema.ok()) return Fail(schema.status());
+    std::vector<tamis::Write> writes;
+    for (const pb::Mutation& mutation : request.mutations()) {
+      auto write = FromMessage(**schema, mutation);
+      if (!write.ok()) return Fail(write.status());
+      writes.push_back(*std::move(write));
+    }
+    if (!service_->write_numbers_.IsNew(request.client(), request.number())) {
+      return Fail(DeadlineExceeded(
+          "a request to write came twice; the first one may have been carried out"));
+    }
+    const std::vector<Status> done =
+        service_->store_->engine().Apply(*schema, std::move(writes), &cancelled_);
+    const auto body = WithoutExceptions([&]() -> Result<std::string> {
+      pb::TableWriteResults results;
+      for (const Status& status : done) ToMessage(status, results.add_results());
+      return results.SerializeAsString();
+    });
+    if (!body.ok())
+      return Fail(DeadlineExceeded(body.status().message() + "; the writes may stand"));
+    Ended("complete", done.size());
+    exchange_->Send({.content_type = std::string(kRemoteContentType), .body = *body});
+  }
+
+  std::string ErrorPart(const Status&) const override { return {}; }  // it is no stream
+};
+
+template <class One>
+void EngineService::Start(const Call& call) {
+  const auto operation = std::make_shared<One>(this, call);
+  const Status added = statements_->Add(operation.get());
+  if (added.ok()) return operation->Start();
+  metrics_->CountStatement("refused", 0);
+  call.exchange->Send(Problem(added));
+}
+
+void EngineService::Search(const Call& call) { Start<SearchOperation>(call); }
+void EngineService::Aggregate(const Call& call) { Start<AggregateOperation>(call); }
+void EngineService::Write(const Call& call) { Start<WriteOperation>(call); }
+
+Result<SchemaPtr> EngineService::SchemaFor(const std::string& table, uint32_t id,
+                                           uint64_t version) {
+  Engine& engine = store_->engine();
+  TAMIS_ASSIGN_OR_RETURN(SchemaPtr schema, engine.Table(table));
+  if (schema->id != id || schema->version < version) {
+    engine.ForgetTable(table);
+    TAMIS_ASSIGN_OR_RETURN(schema, engine.Table(table));
+  }
+  if (schema->id == id) return schema;
+  return NotFound("table \"" + table + "\" is another one than that of the request");
+}
+
+}  // namespace tamis::server

@@ -1,0 +1,247 @@
+#include "tamis/server/engine_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tamis/remote/messages.h"
+#include "tamis/server/tamis_server.h"
+#include "tamis/server/testing/http_client.h"
+
+namespace tamis::server {
+namespace {
+
+using testing::HasSubstr;
+
+class EngineServiceTest : public testing::Test {
+ protected:
+  EngineServiceTest()
+      : directory_(testing::TempDir() + "/engine_service_test." + std::to_string(getpid())) {
+    std::filesystem::remove_all(directory_);
+    store_ = *OpenedStore::Open(directory_, {.servers = 2});
+    table_ = *store_->Define("t", {"k int64", "v text", "n int64", "key (k)", "index v (v)"});
+  }
+  ~EngineServiceTest() override {
+    server_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void Start(const TamisServer::Options& options) {
+    server_.reset();
+    server_ = *TamisServer::Start(store_, options);
+  }
+  static TamisServer::Options Writable() {
+    TamisServer::Options options;
+    options.sql.may_write = true;
+    return options;
+  }
+  HttpClient::Answer Post(const std::string& path, const std::string& body) {
+    return HttpClient(server_->port()).Ask("POST", path, body);
+  }
+  HttpClient::Answer Post(const std::string& path, const google::protobuf::MessageLite& message) {
+    return Post(path, message.SerializeAsString());
+  }
+  static std::string Detail(const HttpClient::Answer& answer) {
+    return nlohmann::json::parse(answer.body).value("detail", answer.body);
+  }
+  Write Put(int64_t key, const std::string& v) const {
+    return {.row = {Value::Int64(key), Value::Text(v), Value::Int64(key % 10)}};
+  }
+  void Fill(int64_t rows) {
+    std::vector<Write> writes;
+    for (int64_t i = 0; i < rows; ++i) writes.push_back(Put(i, "v" + std::to_string(i % 7)));
+    for (const Status& status : store_->engine().Apply(table_, std::move(writes))) {
+      ASSERT_EQ(status, Status());
+    }
+  }
+  pb::TableWrites Writes(const std::vector<Write>& writes, uint64_t number) const {
+    pb::TableWrites message;
+    message.set_table_id(table_->id);
+    message.set_schema_version(table_->version);
+    message.set_client(7);
+    message.set_number(number);
+    for (const Write& write : writes) {
+      EXPECT_EQ(ToMessage(*table_, write, message.add_mutations()), Status());
+    }
+    return message;
+  }
+  template <class Part>
+  static std::vector<Part> PartsOf(const std::string& body) {
+    StreamParts stream;
+    stream.Append(body);
+    std::vector<Part> parts(1);
+    while (*stream.Next(&parts.back())) parts.emplace_back();
+    parts.pop_back();
+    return parts;
+  }
+
+  const std::string directory_;
+  std::shared_ptr<OpenedStore> store_;
+  SchemaPtr table_;
+  std::unique_ptr<TamisServer> server_;
+};
+
+TEST_F(EngineServiceTest, ASearchIsAStreamOfRowsWhoseLastPartSaysThatItIsComplete) {
+  Fill(5000);
+  Start({});
+  SearchOptions options;
+  options.predicate = Predicate::Compare(1, Predicate::Op::kEq, Value::Text("v3"));
+  const auto answer = Post("/v1/tables/t/search", ToMessage(*table_, options));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  int64_t rows = 0;
+  const auto parts = PartsOf<pb::TableSearchPart>(answer.body);
+  for (const pb::TableSearchPart& part : parts) {
+    for (const pb::FoundRow& found : part.rows()) {
+      const auto group = FromMessage(*table_, {}, found);
+      ASSERT_TRUE(group.ok()) << group.status();
+      EXPECT_EQ(group->row, Put(group->row[0].int64(), "v3").row);
+      ++rows;
+    }
+    EXPECT_EQ(part.complete(), &part == &parts.back());
+  }
+  EXPECT_EQ(rows, 5000 / 7);
+  const Explain explain = FromMessage(parts.back().explain());
+  EXPECT_EQ(explain.index, "v");
+  EXPECT_EQ(explain.rows_returned, 5000 / 7);
+}
+
+TEST_F(EngineServiceTest, AggregatesAreMergedByTheServer) {
+  Fill(1000);
+  Start({});
+  const AggregateOptions options{.by = {1}, .totals = {2}};
+  const auto answer = Post("/v1/tables/t/aggregate", ToMessage(*table_, options));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto parts = PartsOf<pb::TableAggregatePart>(answer.body);
+  ASSERT_EQ(parts.size(), 1);
+  ASSERT_EQ(parts[0].groups_size(), 7);
+  EXPECT_TRUE(parts[0].complete());
+  const auto wanted = *store_->engine().Aggregate(table_, options);
+  for (int i = 0; i < 7; ++i) {
+    const auto group = FromMessage(*table_, options, parts[0].groups(i));
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_EQ(group->by, wanted.groups[i].by);
+    EXPECT_EQ(group->count, wanted.groups[i].count);
+    EXPECT_EQ(group->totals[0].sum, wanted.groups[i].totals[0].sum);
+    EXPECT_EQ(group->totals[0].least, wanted.groups[i].totals[0].least);
+    EXPECT_EQ(group->totals[0].greatest, wanted.groups[i].totals[0].greatest);
+  }
+}
+
+TEST_F(EngineServiceTest, EachWriteHasAStatus) {
+  Fill(1);
+  Start(Writable());
+  Write insert = Put(0, "again");
+  insert.kind = Write::Kind::kInsert;
+  Write update = Put(1, "new");
+  update.kind = Write::Kind::kUpdate;
+  update.columns = {1};
+  Write conditional = Put(0, "changed");
+  conditional.condition = Predicate::Compare(1, Predicate::Op::kEq, Value::Text("v0"));
+  const auto answer =
+      Post("/v1/tables/t/write", Writes({insert, update, conditional, Put(2, "v2")}, 1));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  pb::TableWriteResults results;
+  ASSERT_TRUE(results.ParseFromString(answer.body));
+  std::vector<pb::Error::Code> codes;
+  for (const pb::Outcome& result : results.results()) codes.push_back(result.code());
+  EXPECT_THAT(codes, testing::ElementsAre(pb::Error::ALREADY_EXISTS, pb::Error::NOT_FOUND,
+                                          pb::Error::OK, pb::Error::OK));
+  EXPECT_EQ(*store_->engine().Get(table_, Put(0, "").row), Put(0, "changed").row);
+}
+
+TEST_F(EngineServiceTest, ARequestToWriteThatComesTwiceIsNotCarriedOutAgain) {
+  Start(Writable());
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "first")}, 5)).status, 200);
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "second")}, 6)).status, 200);
+  const auto again = Post("/v1/tables/t/write", Writes({Put(1, "first")}, 5));
+  EXPECT_EQ(again.status, 504);
+  EXPECT_THAT(Detail(again), HasSubstr("may have been carried out"));
+  EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), Put(1, "second").row);
+}
+
+TEST_F(EngineServiceTest, AServerForReadingRefusesWritesAndAdministration) {
+  Start({});
+  const auto write = Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1));
+  EXPECT_EQ(write.status, 403);
+  EXPECT_THAT(Detail(write), HasSubstr("--write"));
+  Start(Writable());
+  pb::ClusterCall drop;
+  drop.mutable_drop_table()->set_table("t");
+  const auto change = Post("/v1/cluster", drop);
+  EXPECT_EQ(change.status, 403);
+  EXPECT_THAT(Detail(change), HasSubstr("--admin"));
+  EXPECT_TRUE(store_->engine().Table("t").ok());
+}
+
+TEST_F(EngineServiceTest, ARequestForATableThatWasMadeAnewIsNotFound) {
+  Start({});
+  pb::TableSearch search = ToMessage(*table_, SearchOptions{});
+  search.set_table_id(table_->id + 1);
+  EXPECT_EQ(Post("/v1/tables/t/search", search).status, 404);
+  search.set_table_id(table_->id);
+  search.set_schema_version(table_->version + 5);  // of a client that knows more
+  EXPECT_EQ(Post("/v1/tables/t/search", search).status, 200);
+}
+
+TEST_F(EngineServiceTest, BodiesThatAreNoMessagesAreRefused) {
+  Fill(10);
+  TamisServer::Options options = Writable();
+  options.may_administer = true;
+  Start(options);
+  const uint64_t seed = std::random_device()();
+  RecordProperty("seed", std::to_string(seed));
+  std::mt19937_64 random(seed);
+  SearchOptions search;
+  search.predicate = Predicate::And(
+      {Predicate::Compare(1, Predicate::Op::kEq, Value::Text("v3")), Predicate::NotNull(2)});
+  search.order = {{.column = 1}};
+  const std::map<std::string, std::string> bodies = {
+      {"/v1/tables/t/search", ToMessage(*table_, search).SerializeAsString()},
+      {"/v1/tables/t/aggregate",
+       ToMessage(*table_, AggregateOptions{.by = {1}, .totals = {2}}).SerializeAsString()},
+      {"/v1/tables/t/write", Writes({Put(1, "v")}, 1).SerializeAsString()},
+      {"/v1/cluster", [] {
+         pb::ClusterCall call;
+         call.mutable_list_regions()->set_table("t");
+         return call.SerializeAsString();
+       }()}};
+  for (const auto& [path, body] : bodies) {
+    for (int i = 0; i < 300; ++i) {
+      std::string damaged = body;
+      for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+        damaged[random() % damaged.size()] = static_cast<char>(random());
+      }
+      if (random() % 4 == 0) damaged.resize(random() % damaged.size());
+      const int status = Post(path, damaged).status;
+      EXPECT_TRUE(status == 200 || (status >= 400 && status <= 507))
+          << path << ": " << status << ", seed " << seed;
+    }
+  }
+  for (const char* path :
+       {"/v1/tables/t/search", "/v1/tables/t/aggregate", "/v1/tables/t/write", "/v1/cluster"}) {
+    EXPECT_EQ(Post(path, std::string("\xff\xff\xff\xff")).status, 400) << path;
+  }
+  pb::TableSearch wrong = ToMessage(*table_, SearchOptions{});
+  wrong.set_all_columns(false);
+  wrong.add_columns(3);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/search", wrong)), HasSubstr("it has no column 3"));
+}
+
+TEST(WriteNumbersTest, ANumberIsNewOnce) {
+  WriteNumbers numbers;
+  EXPECT_TRUE(numbers.IsNew(1, 5));
+  EXPECT_FALSE(numbers.IsNew(1, 5));
+  EXPECT_TRUE(numbers.IsNew(2, 5));
+  EXPECT_TRUE(numbers.IsNew(1, 3));
+  for (uint64_t n = 6; n < 6 + 2 * WriteNumbers::kMostNumbers; ++n) {
+    EXPECT_TRUE(numbers.IsNew(1, n));
+  }
+  EXPECT_FALSE(numbers.IsNew(1, 4));  // it is too old to tell
+  EXPECT_FALSE(numbers.IsNew(1, 3));
+}
+
+}  // namespace
+}  // namespace tamis::server
