@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tamis/server/console_page.h"
 #include "tamis/server/event_streams.h"
@@ -85,9 +86,12 @@ TEST_F(ConsoleTest, FilesAreSmallAndLoadNothingFromElsewhere) {
     EXPECT_THAT(policy, HasSubstr("default-src 'none'; script-src 'self'; style-src 'self'"));
     EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
     EXPECT_EQ(file.headers.at("X-Content-Type-Options"), "nosniff");
+    // The name of a language, which nothing is loaded from.
+    const std::string content_without_svg =
+        std::regex_replace(file.body, std::regex("http://www\\.w3\\.org/2000/svg"), "");
     // The policy would refuse them; a page that has none works without a warning, too.
     for (const char* wrong : {"://", "innerHTML", "eval(", " style=", " onclick=", "<style"}) {
-      EXPECT_THAT(file.body, Not(HasSubstr(wrong))) << name;
+      EXPECT_THAT(content_without_svg, Not(HasSubstr(wrong))) << name;
     }
   }
   EXPECT_LT(bytes, 200'000);

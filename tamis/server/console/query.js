@@ -1,0 +1,186 @@
+// The query field: runs a statement, shows its rows by pages, its explanation or its error, and keeps a history.
+
+import { Problem, parts, request } from './api.js';
+import { Completion } from './completion.js';
+import { $, count, counted, make } from './dom.js';
+
+const mostRows = 10000;  // that the page keeps
+const rowsOfPage = 50;
+const historyKey = 'tamis-history';
+const mostStatements = 30;
+
+function cellOf(value) {
+  if (value === null) return make('td', 'null', 'NULL');
+  const cell = make('td', typeof value === 'number' ? 'number' : '', String(value));
+  cell.title = cell.textContent;
+  return cell;
+}
+
+export class Query {
+  #completion;
+  #onSearches;
+  #running = null;  // AbortController
+  #columns = [];
+  #rows = [];
+  #page = 0;
+
+  // onSearches(searches): of a statement that has ended.
+  constructor(model, onSearches) {
+    this.#completion = new Completion(model);
+    this.#onSearches = onSearches;
+    model.listen((name) => { if (['tables', 'whole'].includes(name)) this.#suggest(model); });
+    $('run').addEventListener('click', () => this.run());
+    $('cancel').addEventListener('click', () => this.#running?.abort());
+    $('previous').addEventListener('click', () => this.#showPage(this.#page - 1));
+    $('next').addEventListener('click', () => this.#showPage(this.#page + 1));
+    $('forget').addEventListener('click', () => this.#keep([]));
+    $('sql').addEventListener('keydown', (event) => {
+      const isForList = this.#completion.onKey(event);
+      if (!isForList && event.key === 'Enter' && (event.ctrlKey || event.metaKey)) this.run();
+      else if (!isForList) return;
+      event.preventDefault();
+    });
+    this.#showHistory();
+  }
+
+  async run() {
+    const sql = $('sql').value.trim();
+    if (!sql || this.#running) return;
+    this.#remember(sql);
+    this.#running = new AbortController();
+    this.#setRunning(true);
+    this.#columns = [];
+    this.#rows = [];
+    this.#page = 0;
+    $('problem').hidden = true;
+    $('explain').textContent = '';
+    $('outcome').textContent = 'running';
+    const begun = performance.now();
+    try {
+      const last = await this.#receive(sql);
+      this.#showPage(0);
+      $('outcome').textContent = this.#outcome(last, performance.now() - begun);
+      $('explain').textContent = last.explain;
+      this.#onSearches(last.searches);
+    } catch (error) {
+      this.#showPage(0);
+      const cancelled = error.name === 'AbortError';
+      $('outcome').textContent = cancelled ? 'cancelled' : 'failed';
+      if (!cancelled) this.showProblem(error);
+    }
+    this.#running = null;
+    this.#setRunning(false);
+  }
+
+  showProblem(error) {
+    const box = $('problem');
+    const status = error.status ? ` (${error.status})` : '';
+    box.replaceChildren(make('strong', '', `${error.title ?? 'Error'}${status}`), make('div', '', error.message));
+    box.hidden = false;
+  }
+
+  // Takes the rows as they come; returns the last record.
+  async #receive(sql) {
+    const response = await request('POST', '/v1/sql', {
+      body: { sql, max_rows: mostRows, explain: true, explain_regions: true },
+      accept: 'application/x-ndjson',
+      signal: this.#running.signal,
+    });
+    let begun = false;
+    let cut = 'the connection ended before the answer was complete; run the statement again';
+    try {
+      for await (const line of parts(response, '\n')) {
+        const record = JSON.parse(line);
+        if (Array.isArray(record)) {
+          this.#rows.push(record);
+          if (this.#rows.length === rowsOfPage) this.#showPage(0);
+        } else if (record.error) {
+          throw new Problem(record.error);
+        } else if (record.complete) {
+          return record;
+        } else if (!begun) {
+          begun = true;
+          this.#columns = record.columns;
+        }
+      }
+    } catch (error) {
+      if (error instanceof Problem || error.name === 'AbortError') throw error;
+      cut += ` (${error.message})`;
+    }
+    throw new Problem({ title: 'Answer cut', detail: cut });
+  }
+
+  #outcome(last, ms) {
+    const time = `in ${count(Math.round(ms))} ms`;
+    if (last.changes !== undefined) return `${counted(last.changes, 'row')} changed ${time}`;
+    const more = last.more_rows ? `the first ${count(mostRows)} rows, there are more,` : counted(last.row_count, 'row');
+    return `${more} ${time}`;
+  }
+
+  #setRunning(running) {
+    $('run').disabled = running;
+    $('cancel').disabled = !running;
+    if (running && document.activeElement === $('run')) $('cancel').focus();
+    if (!running && (document.activeElement === $('cancel') || document.activeElement === document.body)) $('run').focus();
+  }
+
+  #showPage(page) {
+    this.#page = page;
+    const first = page * rowsOfPage;
+    const shown = this.#rows.slice(first, first + rowsOfPage);
+    $('result').hidden = this.#columns.length === 0;
+    $('pager').hidden = this.#rows.length <= rowsOfPage;
+    if (this.#columns.length === 0) return;
+    const head = make('tr', '', ...this.#columns.map((name) => {
+      const cell = make('th', '', name);
+      cell.scope = 'col';
+      return cell;
+    }));
+    const table = make('table', '', make('caption', 'visually-hidden', 'Rows of the answer'), make('thead', '', head),
+      make('tbody', '', ...shown.map((row) => make('tr', '', ...row.map(cellOf)))));
+    $('result').replaceChildren(table);
+    $('result').scrollTop = 0;
+    $('page').textContent = `Rows ${count(first + 1)} to ${count(first + shown.length)} of ${count(this.#rows.length)}`;
+    $('previous').disabled = page === 0;
+    $('next').disabled = first + rowsOfPage >= this.#rows.length;
+  }
+
+  #suggest(model) {
+    if ($('sql').value !== '' || model.tables.length === 0) return;
+    const [{ name }] = model.tables;
+    $('sql').value = `SELECT * FROM "${name.replaceAll('"', '""')}" LIMIT 10`;
+  }
+
+  // ---- History, in this browser only
+
+  #statements() {
+    try {
+      return JSON.parse(localStorage.getItem(historyKey)) ?? [];
+    } catch {
+      return [];
+    }
+  }
+
+  #remember(sql) {
+    this.#keep([sql, ...this.#statements().filter((other) => other !== sql)].slice(0, mostStatements));
+  }
+
+  #keep(statements) {
+    try {
+      localStorage.setItem(historyKey, JSON.stringify(statements));
+    } catch { /* the browser keeps nothing: there is no history */ }
+    this.#showHistory();
+  }
+
+  #showHistory() {
+    $('statements').replaceChildren(...this.#statements().map((sql) => {
+      const item = make('button', '', sql);
+      item.type = 'button';
+      item.addEventListener('click', () => {
+        $('sql').value = sql;
+        $('sql').focus();
+      });
+      return make('li', '', item);
+    }));
+  }
+}
