@@ -1,6 +1,7 @@
 #include "tamis/query/engine.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "tamis/base/exception_status.h"
 #include "tamis/base/random.h"
@@ -22,6 +23,19 @@ Faults FaultsOf(const Engine::Options& options) {
 struct Engine::State : QueryContext {
   using QueryContext::QueryContext;
   std::shared_ptr<Poller> poller;
+
+  void CountWrites(const std::vector<Status>& outcomes, Duration time) {
+    std::lock_guard lock(totals_mutex);
+    ++totals.batches;
+    totals.batch_time += time;
+    for (const Status& outcome : outcomes) {
+      const bool unknown = outcome.code() == StatusCode::kDeadlineExceeded;
+      ++(outcome.ok() ? totals.writes : unknown ? totals.writes_unknown : totals.writes_refused);
+    }
+  }
+
+  std::mutex totals_mutex;
+  Totals totals;  // of writes
 };
 
 Engine::Engine(Cluster* cluster, Executor* executor, Options options)
@@ -86,7 +100,10 @@ Result<std::optional<Row>> Engine::Get(SchemaPtr schema, const Row& key_row) {
 
 std::vector<Status> Engine::Apply(SchemaPtr schema, std::vector<Write> writes,
                                   const std::atomic<bool>* cancelled) {
-  return ApplyWrites(state_.get(), std::move(schema), writes, cancelled);
+  const Time begun = state_->executor->Now();
+  std::vector<Status> outcomes = ApplyWrites(state_.get(), std::move(schema), writes, cancelled);
+  state_->CountWrites(outcomes, state_->executor->Now() - begun);
+  return outcomes;
 }
 
 bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
@@ -101,13 +118,25 @@ bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
 }
 
 Engine::Knowledge Engine::knowledge() const {
-  const GlobalIndex::Stats stats = state_->global->stats();
+  const GlobalIndex::Stats stats = state_->global->stats(state_->executor->Now());
   return {.servers = stats.servers,
           .regions = stats.regions,
           .indexes_missing = stats.indexes_missing,
           .indexes_left_out = stats.indexes_left_out,
           .filter_bytes = stats.matrix_bytes,
-          .max_filter_bytes = stats.max_bytes};
+          .max_filter_bytes = stats.max_bytes,
+          .servers_without_lease = stats.servers_without_lease};
+}
+
+Engine::Totals Engine::totals() const {
+  std::unique_lock lock(state_->totals_mutex);
+  Totals totals = state_->totals;
+  lock.unlock();
+  totals.events = state_->global->stats().events;
+  if (state_->poller == nullptr) return totals;
+  totals.polls = state_->poller->answered();
+  totals.polls_failed = state_->poller->failed();
+  return totals;
 }
 
 std::vector<uint64_t> Engine::RoutedRegions(const TableSchema& schema) const {

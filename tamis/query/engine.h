@@ -109,8 +109,22 @@ class Engine {
     uint64_t indexes_left_out = 0;  // of these, the pairs whose bits find no room in memory
     uint64_t filter_bytes = 0;
     uint64_t max_filter_bytes = 0;
+    uint64_t servers_without_lease = 0;  // now: their regions are asked by each search
   };
   Knowledge knowledge() const;
+
+  // The work of this coordinator since its start.
+  struct Totals {
+    uint64_t polls = 0;         // of servers, that were answered
+    uint64_t polls_failed = 0;  // or not answered in time
+    uint64_t events = 0;        // of servers, such as changed bits of filters, that were taken in
+    uint64_t writes = 0;        // that were carried out
+    uint64_t writes_refused = 0;
+    uint64_t writes_unknown = 0;  // that may have been carried out (kDeadlineExceeded)
+    uint64_t batches = 0;         // calls of Apply
+    Duration batch_time{};        // sum of their times, with the waits for coordinators
+  };
+  Totals totals() const;
 
   // The numbers of the table's regions whose filters are here and may be used. The others are asked
   // by each search.

@@ -145,6 +145,7 @@ void Poller::Look(const std::string& name) {
     if (left > Duration(0)) return WatchAfter(name, left);
     server.watched = false;
     server.under_way = false;
+    ++failed_;
     lost = server.number;
     pause = LongerPause(&server);
     server.due = executor_->Now() + pause;
@@ -164,6 +165,7 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
   // The mutex is not held, so answers of other servers do not wait for this one. A late answer does
   // no harm: GlobalIndex checks its numbers.
   const Time now = executor_->Now();
+  ++(reply.ok() ? answered_ : failed_);
   if (reply.ok()) index_->Apply(name, *reply, sent, now);
   {
     std::lock_guard lock(mutex_);

@@ -46,6 +46,9 @@ class Poller : public std::enable_shared_from_this<Poller> {
   void KeepLooking() {
     if (!looking_.exchange(true)) LookForServers();
   }
+  // Polls that were answered, and that failed, since the start.
+  uint64_t answered() const { return answered_.load(); }
+  uint64_t failed() const { return failed_.load(); }
   // Waits for calls to the cluster that have begun; none begins afterwards, none goes on. Not to be
   // called from a task of the executor.
   void Stop();
@@ -101,6 +104,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
   int calls_ = 0;
   bool stopped_ = false;
   std::atomic<bool> looking_ = false;  // a task is to look for servers
+  std::atomic<uint64_t> answered_ = 0;
+  std::atomic<uint64_t> failed_ = 0;
   std::map<std::string, Server> servers_;
 };
 

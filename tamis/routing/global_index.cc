@@ -71,6 +71,7 @@ struct GlobalIndex::State {
   std::map<std::string, std::shared_ptr<Server>> servers;  // shared with threads at taking_in
   std::vector<Server*> by_number;                          // nullptr: forgotten
   std::vector<Time> lease_until;                           // by number of the server
+  uint64_t events = 0;                                     // that were taken in
   Time latest = Time::min();                               // the latest time of all calls
   std::map<uint32_t, RoutedTable> tables;
 
@@ -300,6 +301,7 @@ struct GlobalIndex::State {
         LetOthers(lock);
       }
       ApplyEvent(server, event, lock);
+      ++events;
       done += 1 + static_cast<size_t>(event.flips_size()) / kFlipsPerEvent;
     }
   }
@@ -772,12 +774,14 @@ std::vector<uint64_t> GlobalIndex::Routed(uint32_t table_id, const std::vector<u
   return routed;
 }
 
-GlobalIndex::Stats GlobalIndex::stats() const {
+GlobalIndex::Stats GlobalIndex::stats(Time now) const {
   std::shared_lock lock(state_->mutex);
   Stats stats{.servers = state_->servers.size(),
               .matrix_bytes = state_->SizeBytes(),
-              .max_bytes = state_->options.max_bytes};
+              .max_bytes = state_->options.max_bytes,
+              .events = state_->events};
   for (const auto& [name, server] : state_->servers) {
+    if (state_->lease_until[server->number] <= now) ++stats.servers_without_lease;
     stats.regions += server->regions.size();
     stats.indexes_missing += server->missing.size();
     state_->ForEachLeftOut(*server, [&](uint32_t, const Region&) { ++stats.indexes_left_out; });

@@ -115,8 +115,10 @@ class GlobalIndex {
     uint64_t indexes_left_out = 0;  // of these, the pairs whose bits max_bytes has no room for
     size_t matrix_bytes = 0;
     size_t max_bytes = 0;
+    uint64_t servers_without_lease = 0;  // at `now`: their regions are always asked
+    uint64_t events = 0;                 // of servers, that were taken in since the start
   };
-  Stats stats() const;
+  Stats stats(Time now = Time::min()) const;
   // Memory of all matrices.
   size_t SizeBytes() const;
 

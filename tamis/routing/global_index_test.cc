@@ -93,6 +93,14 @@ class GlobalIndexTest : public testing::Test {
   GlobalIndex index_;
 };
 
+TEST_F(GlobalIndexTest, StatsCountEventsAndServersWithoutALease) {
+  EXPECT_EQ(index_.stats(now_).servers_without_lease, 0u);
+  EXPECT_EQ(index_.stats(now_ + seconds(60)).servers_without_lease, 1u);
+  EXPECT_EQ(index_.stats(now_).events, 2u);
+  ForgetIndex();
+  EXPECT_EQ(index_.stats(now_).events, 3u);
+}
+
 TEST_F(GlobalIndexTest, ABoundHoldsWhileTheFilterDoes) {
   EXPECT_EQ(BoundsText(), " to z");
   pb::PollReply reply = Reply(false, 2, 3);

@@ -110,12 +110,36 @@ std::string Metrics::Text(const Now& now) const {
     times->AppendTo(&out, name, "");
   }
 
+  const Engine::Totals& totals = now.totals;
+  Describe(&out, "tamis_writes", "counter",
+           "Writes of rows; unknown: a server did not answer and may have carried it out.");
+  append(
+      "tamis_writes_total{{outcome=\"acknowledged\"}} {}\n"
+      "tamis_writes_total{{outcome=\"refused\"}} {}\n"
+      "tamis_writes_total{{outcome=\"unknown\"}} {}\n",
+      totals.writes, totals.writes_refused, totals.writes_unknown);
+  Describe(&out, "tamis_write_batch_seconds", "summary",
+           "Time of batches of writes, with the waits for coordinators' acknowledgements.");
+  append("tamis_write_batch_seconds_count {}\ntamis_write_batch_seconds_sum {}\n", totals.batches,
+         SecondsOf(totals.batch_time));
+  Describe(&out, "tamis_coordinator_polls", "counter", "Polls of region servers.");
+  append(
+      "tamis_coordinator_polls_total{{outcome=\"answered\"}} {}\n"
+      "tamis_coordinator_polls_total{{outcome=\"failed\"}} {}\n",
+      totals.polls, totals.polls_failed);
+  Describe(&out, "tamis_coordinator_events", "counter",
+           "Changes of filters and regions that were taken in from the region servers.");
+  append("tamis_coordinator_events_total {}\n", totals.events);
+
   AppendGauge(&out, "tamis_connections", "Open connections of clients.", now.connections);
   AppendGauge(&out, "tamis_event_streams", "Streams of events to consoles.", now.event_streams);
   AppendGauge(&out, "tamis_statements_running", "Statements that run now.", now.statements);
   const Engine::Knowledge& known = now.known;
   AppendGauge(&out, "tamis_coordinator_servers", "Region servers that this coordinator polls.",
               known.servers);
+  AppendGauge(&out, "tamis_coordinator_servers_without_lease",
+              "Region servers that did not answer lately: searches ask all of their regions.",
+              known.servers_without_lease);
   AppendGauge(&out, "tamis_coordinator_regions", "Regions that this coordinator knows.",
               known.regions);
   AppendGauge(&out, "tamis_coordinator_indexes_missing",

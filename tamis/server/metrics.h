@@ -28,6 +28,7 @@ class Metrics {
 
   struct Now {
     Engine::Knowledge known;
+    Engine::Totals totals;
     uint64_t connections = 0;
     uint64_t event_streams = 0;
     uint64_t statements = 0;  // that run

@@ -302,6 +302,7 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
              call.exchange->Send(
                  {.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
                   .body = metrics.Text({.known = store->engine().knowledge(),
+                                        .totals = store->engine().totals(),
                                         .connections = http->connections(),
                                         .event_streams = events.open(),
                                         .statements = statements.count()})});
