@@ -23,7 +23,8 @@ HBaseClusterAdmin::HBaseClusterAdmin(const Options& options, HBaseCluster* clust
       schema_changes_(cluster, client_.get(), &reports_),
       attachments_(cluster, client_.get(), &reports_),
       region_changes_(executor, options.patience, client_.get(), &regions_),
-      jobs_(executor, options.patience, cluster, client_.get(), &regions_, &closed_),
+      jobs_(executor, options.patience, cluster, client_.get(), &regions_, &schema_changes_,
+            &closed_),
       workers_(executor, kWorkers) {}
 
 HBaseClusterAdmin::~HBaseClusterAdmin() {

@@ -93,10 +93,9 @@ Result<TableSchema> HBaseSchemaChanges::AddColumn(const std::string& table, cons
 }
 
 Result<TableSchema> HBaseSchemaChanges::CreateIndex(const std::string& table, IndexSpec index) {
-  TAMIS_RETURN_IF_ERROR(RefuseCells(index));
   if (index.seed == 0) index.seed = NewIndexSeed();
   // A server that does not support what it requires could not open the table's regions again.
-  if (!index.include.empty() || index.IsPartial()) {
+  if (!index.include.empty() || index.IsPartial() || index.cell_map != nullptr) {
     TAMIS_ASSIGN_OR_RETURN(const IndexedTable before, cluster_->tables().Find(table));
     TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, WithIndex(before.stored, index));
     TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/false, wanted)
@@ -108,6 +107,19 @@ Result<TableSchema> HBaseSchemaChanges::CreateIndex(const std::string& table, In
 Result<TableSchema> HBaseSchemaChanges::DropIndex(const std::string& table,
                                                   const std::string& index) {
   return Change(table, [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
+}
+
+Status HBaseSchemaChanges::CheckCells(const std::string& table, const std::string& index) {
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable before, cluster_->tables().Find(table));
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted,
+                         WithCellMap(before.stored, index, std::make_shared<const CellMap>()));
+  return reports_->CheckJar(/*strict=*/false, wanted);
+}
+
+Result<TableSchema> HBaseSchemaChanges::SetCellMap(const std::string& table,
+                                                   const std::string& index,
+                                                   std::shared_ptr<const CellMap> map) {
+  return Change(table, [&](TableSchema old) { return WithCellMap(std::move(old), index, map); });
 }
 
 }  // namespace tamis

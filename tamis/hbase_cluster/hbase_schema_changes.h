@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "tamis/cluster/cluster_admin.h"
@@ -29,6 +30,11 @@ class HBaseSchemaChanges {
   Result<TableSchema> AddColumn(const std::string& table, const Column& column);
   Result<TableSchema> CreateIndex(const std::string& table, IndexSpec index);
   Result<TableSchema> DropIndex(const std::string& table, const std::string& index);
+  // Fails if a process does not load a jar that supports cells.
+  Status CheckCells(const std::string& table, const std::string& index);
+  // nullptr: the index has no cells from here on.
+  Result<TableSchema> SetCellMap(const std::string& table, const std::string& index,
+                                 std::shared_ptr<const CellMap> map);
 
  private:
   Status DropNow(const std::string& table, DropOptions options);

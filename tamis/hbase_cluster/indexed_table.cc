@@ -87,15 +87,7 @@ TableSchema IndexedTable::schema() const {
 
 uint64_t NewIndexSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
 
-Status RefuseCells(const IndexSpec& index) {
-  if (index.cell_map == nullptr) return Status::Ok();
-  return InvalidArgument("index \"" + index.name +
-                         "\" has cells for ranges, which the jar in HBase's servers does not "
-                         "support yet; create the index without them");
-}
-
 Result<TableSchema> FirstVersion(TableSchema wanted) {
-  for (const IndexSpec& index : wanted.indexes) TAMIS_RETURN_IF_ERROR(RefuseCells(index));
   const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(std::move(wanted), drawn + 1));
   for (IndexSpec& index : stored.indexes) {

@@ -48,8 +48,6 @@ struct IndexedTable {
 uint64_t NewIndexSeed();
 // The first version of the schema, with a random id, and random seeds where none are given.
 Result<TableSchema> FirstVersion(TableSchema wanted);
-// HBase's servers do not support cells of an index (IndexSpec::cell_map).
-Status RefuseCells(const IndexSpec& index);
 
 // Returns nullopt if Tamis does not index the table, kDataLoss if the schema cannot be read.
 Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description);

@@ -149,6 +149,12 @@ TEST(InstallationTest, NamesJarsThatDoNotSupportAnIndex) {
   const Finding found = Only(Kind::kToDo, mixed);
   EXPECT_THAT(found.subjects, ElementsAre("region server b:1"));
   EXPECT_THAT(found.text, HasSubstr("does not support WHERE of index \"customer\""));
+  // The same where the index gets cells.
+  schema.indexes[0] = Orders().stored.indexes[0];
+  schema.indexes[0].cell_map = std::make_shared<const CellMap>();
+  const auto without_ranges = MissingJar(mixed, /*strict=*/false, schema);
+  ASSERT_EQ(without_ranges.size(), 3u);  // of this test all lack it
+  for (const std::string& why : without_ranges) EXPECT_THAT(why, HasSubstr("support RANGES of"));
 }
 
 TEST(InstallationTest, SaysHowToInstallAMissingJar) {

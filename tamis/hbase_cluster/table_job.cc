@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Backoff kPauses(milliseconds(5), seconds(1));
+constexpr uint64_t kFewestSampled = 16;  // values of a region
 
 void Add(const pb::RegionCheck& check, CheckReport* report) {
   ++report->regions;
@@ -34,6 +35,17 @@ CheckReport TableJob::report() const {
   CheckReport report;
   for (const auto& [start, done] : done_) Add(done.check, &report);
   return report;
+}
+
+std::vector<ValueSample> TableJob::samples() const {
+  std::vector<ValueSample> samples;
+  for (const auto& [start, done] : done_) {
+    const auto& values = done.sample.values();
+    samples.push_back({.values = {values.begin(), values.end()},
+                       .distinct = std::max<uint64_t>(done.sample.distinct(), values.size())});
+    std::ranges::sort(samples.back().values);
+  }
+  return samples;
 }
 
 TableJob::TableJob(Actions actions, uint32_t table_id, Options options)
@@ -92,6 +104,10 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
     request.set_kind(options_.kind);
     request.set_table_id(table_id_);
     request.set_index_id(options_.index_id);
+    if (options_.sample_size > 0) {
+      request.set_most_values(static_cast<uint32_t>(
+          std::max(kFewestSampled, options_.sample_size / std::max<uint64_t>(total_, 1))));
+    }
     const auto reply = actions_.start(server, request);
     const Status status = !reply.ok()          ? reply.status()
                           : reply->has_error() ? FailureOf(reply->error())
@@ -142,7 +158,7 @@ void TableJob::Take(const pb::RegionJobResult& result) {
   std::erase_if(done_, [&](const auto& older) {
     return keys.Overlaps({older.first, older.second.end});
   });
-  done_[keys.start] = {keys.end, result.check()};
+  done_[keys.start] = {keys.end, result.check(), result.sample()};
   on_progress_(done_.size(), std::max<uint64_t>(total_, done_.size()));
 }
 

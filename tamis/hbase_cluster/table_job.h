@@ -1,7 +1,7 @@
-// TableJob: a check or a rebuild of all regions of a table. Each server runs a job of its own for
-// its regions; TableJob starts these jobs, polls them, and combines the results. A region that was
-// moved, split or merged meanwhile is processed again at its new server, until the processed
-// regions tile the table.
+// TableJob: a check, a rebuild or a sample of all regions of a table. Each server runs a job of its
+// own for its regions; TableJob starts these jobs, polls them, and combines the results. A region
+// that was moved, split or merged meanwhile is processed again at its new server, until the
+// processed regions tile the table.
 //
 // Threads: one at a time; Step blocks.
 #pragma once
@@ -20,6 +20,7 @@
 #include "tamis/cluster/check_report.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 
@@ -37,7 +38,8 @@ class TableJob {
   };
   struct Options {
     pb::StartJobRequest::Kind kind = pb::StartJobRequest::CHECK;
-    uint32_t index_id = 0;  // for a rebuild; 0: all indexes
+    uint32_t index_id = 0;     // for a rebuild, where 0 is all indexes, and for a sample
+    uint64_t sample_size = 0;  // values of all regions together, about
     // The longest time in which no region is finished and no server reports that its job is
     // running.
     Duration patience = std::chrono::minutes(1);
@@ -53,6 +55,8 @@ class TableJob {
   Result<std::optional<Duration>> Step(const OnProgress& on_progress);
   // The combined result of a check. REQUIRES: all regions are done.
   CheckReport report() const;
+  // One sample a region. REQUIRES: all regions are done.
+  std::vector<ValueSample> samples() const;
 
  private:
   struct Part {  // the job of one server
@@ -64,6 +68,7 @@ class TableJob {
   struct Done {
     std::string end;
     pb::RegionCheck check;
+    pb::ValueSample sample;
   };
 
   bool IsPolling() const;

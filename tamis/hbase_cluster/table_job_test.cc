@@ -14,21 +14,23 @@ constexpr Duration kPatience = seconds(60);
 // Two regions on a server each; the test defines the answers. A pause advances the clock.
 class TableJobTest : public testing::Test {
  protected:
-  Status Run() {
+  Status Run(TableJob::Options options = {.patience = kPatience}) {
     TableJob job({.list = [this] { return Result<std::vector<RegionInfo>>(regions_); },
                   .start =
                       [this](const std::string&, const pb::StartJobRequest& request) {
                         ++started_;
                         for (const uint64_t id : request.region_ids()) job_of_[id] = request.job();
+                        last_request_ = request;
                         return Result<pb::StartJobReply>(started_reply_);
                       },
                   .get = [this](const std::string&, const pb::GetJobRequest& request,
                                 const std::vector<RegionId>&) { return get_(request.job()); },
                   .now = [this] { return now_; }},
-                 7, {.patience = kPatience});
+                 7, options);
     for (int steps = 0; steps < kMostSteps; ++steps) {
       const auto pause = job.Step([this](uint64_t done, uint64_t) { done_ = done; });
       report_ = job.report();
+      samples_ = job.samples();
       if (!pause.ok() || !pause->has_value()) return pause.status();
       now_ += **pause;
     }
@@ -62,6 +64,9 @@ class TableJobTest : public testing::Test {
       result->set_start(region.start);
       result->set_end(region.end);
       result->mutable_check()->set_rows(10);
+      result->mutable_sample()->add_values("b");
+      result->mutable_sample()->add_values("a");
+      result->mutable_sample()->set_distinct(id == 1 ? 9 : 0);
     }
     return reply;
   }
@@ -75,6 +80,8 @@ class TableJobTest : public testing::Test {
   int started_ = 0;
   uint64_t done_ = 0;
   CheckReport report_;
+  std::vector<ValueSample> samples_;
+  pb::StartJobRequest last_request_;
 };
 
 TEST_F(TableJobTest, CombinesTheResultsOfAllRegions) {
@@ -82,6 +89,23 @@ TEST_F(TableJobTest, CombinesTheResultsOfAllRegions) {
   EXPECT_EQ(Run(), Status());
   EXPECT_EQ(report_.rows, 20u);
   EXPECT_EQ(started_, 2);
+}
+
+TEST_F(TableJobTest, TakesTheSamplesOfAllRegions) {
+  get_ = [&](uint64_t job) { return Ended(job, [](uint64_t) { return Status(); }); };
+  EXPECT_EQ(Run({.kind = pb::StartJobRequest::SAMPLE, .index_id = 3, .sample_size = 1000}),
+            Status());
+  EXPECT_EQ(last_request_.most_values(), 500u);
+  EXPECT_EQ(last_request_.index_id(), 3u);
+  ASSERT_EQ(samples_.size(), 2u);
+  for (const ValueSample& sample : samples_) {
+    EXPECT_EQ(sample.values, (std::vector<std::string>{"a", "b"}));
+  }
+  EXPECT_EQ(samples_[0].distinct, 9u);
+  EXPECT_EQ(samples_[1].distinct, 2u);  // no fewer than there are
+  // Some values of each region, however many regions there are.
+  EXPECT_EQ(Run({.kind = pb::StartJobRequest::SAMPLE, .sample_size = 4}), Status());
+  EXPECT_EQ(last_request_.most_values(), 16u);
 }
 
 TEST_F(TableJobTest, RepeatsOnlyTheRegionThatWasNotThere) {

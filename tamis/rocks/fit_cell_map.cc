@@ -6,12 +6,12 @@
 #include "tamis/base/random.h"
 #include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
 
 constexpr size_t kSample = 200'000;  // values
-constexpr uint64_t kFewestCells = 64;
 
 // A sample of the values that were added, each with the same chance.
 class Reservoir {
@@ -55,10 +55,8 @@ Result<CellMap> FitCellMap(const Store& store, const TableSchema& schema, const 
     TAMIS_RETURN_IF_ERROR(entries.status());
   }
   std::ranges::sort(sample.values());
-  const uint64_t values = sample.seen() / std::max<size_t>(regions.size(), 1);
-  const uint64_t cells =
-      std::clamp<uint64_t>(values * cells_per_value, kFewestCells, CellMap::kMaxCells / 2);
-  return CellMap::Fit(sample.values(), {.cells = static_cast<uint32_t>(cells)});
+  return FitCellMap({{.values = std::move(sample.values()), .distinct = sample.seen()}},
+                    regions.size(), cells_per_value);
 }
 
 }  // namespace tamis

@@ -55,15 +55,22 @@ class ClusterCells : public ClusterSuite {
     }
     return asked;
   }
+  // Asks until no region is asked: servers look for what has become empty in the background.
+  bool IsAskedOfNone(const Predicate& range) {
+    const Time end = kind_->Soon().deadline;
+    Explain explain;
+    do {
+      // A virtual clock stands still while a search is answered.
+      if (kind_->has_virtual_clock()) Sleep(&kind_->executor(), std::chrono::milliseconds(100));
+      EXPECT_TRUE(FindRouted(range, &explain).empty());
+    } while (explain.regions_asked > 0 && !HasFailure() && kind_->executor().Now() < end);
+    return explain.regions_asked == 0;
+  }
 };
 
 TEST_P(ClusterCells, RangesAskFewRegionsOnceCellsAreFitted) {
   FillScattered();
   const Status fitted = Fit(16);
-  if (fitted.code() == StatusCode::kInvalidArgument) {
-    EXPECT_THAT(fitted.message(), ::testing::HasSubstr("does not support cells yet"));
-    GTEST_SKIP() << fitted;
-  }
   ASSERT_TRUE(fitted.ok()) << fitted;
   ASSERT_NE(table_->FindIndex("size")->cell_map, nullptr);
   uint64_t by_cells = 0;
@@ -103,6 +110,35 @@ TEST_P(ClusterCells, RangesAskFewRegionsOnceCellsAreFitted) {
   by_cells = 0;
   EXPECT_GE(AskedBetweenValues(&by_cells), 100u);
   EXPECT_EQ(by_cells, 0u);
+}
+
+TEST_P(ClusterCells, RangesFollowRemovals) {
+  FillScattered();
+  // The largest value of a region comes and goes.
+  Row row = Scattered(3);
+  const int64_t above = kRows * kStep + 1'000'000;
+  const Predicate from_above = Predicate::Compare(kSize, Op::kGe, Value::Int64(above));
+  ASSERT_TRUE(IsAskedOfNone(from_above));
+  row[kSize] = Value::Int64(above);
+  ASSERT_TRUE(Put(*engine_, row).ok());
+  EXPECT_EQ(Find(from_above), std::vector<Row>{row});
+  ASSERT_TRUE(Put(*engine_, Scattered(3)).ok());
+  EXPECT_TRUE(IsAskedOfNone(from_above));
+
+  // The only value of a cell comes and goes.
+  ASSERT_TRUE(Fit(16).ok());
+  Explain explain{.regions_asked = 1};
+  int64_t value = 0;
+  while (explain.regions_asked > 0) {
+    value += kStep;
+    ASSERT_LT(value, kRows * kStep);
+    EXPECT_TRUE(FindRouted(Between(value + 50, value + 51), &explain).empty());
+  }
+  row[kSize] = Value::Int64(value + 50);
+  ASSERT_TRUE(Put(*engine_, row).ok());
+  EXPECT_EQ(Find(Between(value + 50, value + 51)), std::vector<Row>{row});
+  ASSERT_TRUE(Put(*engine_, Scattered(3)).ok());
+  EXPECT_TRUE(IsAskedOfNone(Between(value + 50, value + 51)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ClusterCells, ::testing::ValuesIn(ClusterKinds()), NameOfKind);

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.LongAdder;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
@@ -30,6 +29,9 @@ import tamis.table.Schema;
  * Clears the cells of filters that removals have emptied, and narrows the range of values, in the background: it looks
  * into the index. IndexFilter says why this misses no row.
  *
+ * Where cells expire nothing is cleared: a write that makes an entry younger is not registered, since the entry was
+ * counted before, and a search may find that it has expired already.
+ *
  * A search reads tombstones, too: entries that are gone may stand in HBase's files until it compacts them, and HBase's
  * own scanners pass over any number of them in one call. After MOST_ENTRIES keys of either kind the search gives up.
  *
@@ -45,7 +47,6 @@ final class FilterClearer {
   private final Executor executor;
   private final long delayNs;
   private final Set<IndexFilter> waiting = ConcurrentHashMap.newKeySet();
-  final LongAdder searches = new LongAdder(); // for a cell, or an end of the range
 
   FilterClearer(Workers.Timer timer, Executor executor, long delayNs) {
     this.timer = timer;
@@ -56,7 +57,7 @@ final class FilterClearer {
   /** Looks at the index of the region after the delay, and again while there is more; once, if called again before. */
   void enqueue(IndexedRegion region, Schema.Index index) {
     IndexFilter filter = region.filters.get(index.id);
-    if (filter == null || !waiting.add(filter)) return;
+    if (filter == null || region.table.expires || !waiting.add(filter)) return;
     boolean handedOver = false;
     try {
       timer.run(() -> executor.execute(() -> run(region, index, filter)), delayNs);
@@ -82,7 +83,7 @@ final class FilterClearer {
 
   /** Clears all that may be cleared now. False: something was not decided, or no write allows it now. */
   boolean clear(IndexedRegion region, Schema.Index index, IndexFilter filter) throws IOException {
-    while (!region.isClosing() && region.filters.get(index.id) == filter) {
+    while (!region.isClosing() && !region.table.expires && region.filters.get(index.id) == filter) {
       ReadView old = Fault.CLEARED_BY_OLD_SNAPSHOT.isOn() ? new ReadView(region.region) : null;
       Clearing clearing = filter.beginClearing(CELLS_AT_ONCE);
       try (ReadView view = old != null ? old : new ReadView(region.region)) {
@@ -125,7 +126,6 @@ final class FilterClearer {
     }
 
     boolean isEmpty(Clearing clearing, int cell) throws IOException {
-      searches.increment();
       try (RegionScanner keys = keys(Key.concat(prefix, clearing.map.lowestOf(cell)), false)) {
         for (int seen = 0;; ++seen) {
           byte[] key = next(keys);
@@ -141,7 +141,6 @@ final class FilterClearer {
     }
 
     End findEnd(boolean last) throws IOException {
-      searches.increment();
       try (RegionScanner keys = keys(last ? end : prefix, last)) {
         for (int seen = 0; seen < MOST_ENTRIES; ++seen) {
           byte[] key = next(keys);

@@ -15,11 +15,13 @@ import tamis.index.BatchContext;
 import tamis.index.Checker;
 import tamis.index.IndexBuilder;
 import tamis.index.Mutator;
+import tamis.index.ValueSampler;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.region.Rights;
 import tamis.shaded.protobuf.ByteString;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
+import tamis.table.Schema;
 
 /** The calls of the service `tamis.pb.RegionServer`, answered for a whole server. Threads: safe. */
 public final class ServerRequests implements Endpoint.Requests {
@@ -157,7 +159,7 @@ public final class ServerRequests implements Endpoint.Requests {
 
   /** One region of a job. */
   private void work(Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
-      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException, StatusException {
     IndexedRegion region = state.regions.find(regionId, 0, job.getTableId());
     try {
       work(region, job, regionId, progress, result);
@@ -169,10 +171,14 @@ public final class ServerRequests implements Endpoint.Requests {
   }
 
   private void work(IndexedRegion region, Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
-      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException, StatusException {
     boolean stayed = false;
     if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
       stayed = state.indexes.rebuild(region, job.getIndexId(), progress);
+    } else if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.SAMPLE) {
+      Cluster.ValueSample sample = sample(region, job, progress);
+      stayed = sample != null && state.isOwner();
+      if (stayed) result.setSample(sample);
     } else if (region != null) {
       Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isClosing());
       stayed = check != null && state.isOwner();
@@ -184,5 +190,17 @@ public final class ServerRequests implements Endpoint.Requests {
     }
     result.setStart(ByteString.copyFrom(region.info().getStartKey()));
     result.setEnd(ByteString.copyFrom(region.info().getEndKey()));
+  }
+
+  /** Null: the region closes. */
+  private static Cluster.ValueSample sample(IndexedRegion region, Cluster.StartJobRequest job,
+      IndexBuilder.Progress progress) throws IOException, StatusException {
+    Schema.Index index = region.table.schema.index(job.getIndexId());
+    if (index == null) {
+      throw new StatusException(Cluster.Error.Code.NOT_FOUND,
+          "cannot sample index number " + job.getIndexId() + ": region " + region.info().getEncodedName()
+              + " does not have it; it was dropped, or the region is not opened again since it was made");
+    }
+    return ValueSampler.sample(region, index, job.getMostValues(), rows -> progress.rows(rows) && !region.isClosing());
   }
 }

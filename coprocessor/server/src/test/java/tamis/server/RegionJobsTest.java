@@ -37,6 +37,7 @@ import tamis.pb.Cluster;
 import tamis.pb.Table;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
+import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Hash;
@@ -315,6 +316,56 @@ class RegionJobsTest {
     assertEquals(Cluster.Error.Code.UNAVAILABLE, reply.getResults(0).getError().getCode());
     assertFalse(reply.getResults(0).hasCheck());
     assertEquals(5, reply.getResults(1).getCheck().getRows());
+  }
+
+  private static Cluster.GetJobReply run(RegionServerState state, Cluster.StartJobRequest.Builder request)
+      throws Exception {
+    request.setJob(new Random().nextLong());
+    assertFalse(
+        Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.build().toByteArray())).hasError());
+    Cluster.GetJobReply reply;
+    do {
+      reply = Cluster.GetJobReply.parseFrom(state.requests.call(
+          "GetJob", Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
+    } while (!reply.getEnded());
+    return reply;
+  }
+
+  @Test
+  void aSampleHasDistinctValuesOfTheRegionsEntries() throws Exception {
+    RegionServerState state = TestServer.start(TestServer.life(new FeedOptions()));
+    try (RegionForTest test =
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
+                 new byte[0], Bytes.toBytes("m"))) {
+      IndexedRegion region = test.indexed();
+      String cut = String.join("", Collections.nCopies(300, "w"));
+      for (int i = 0; i < 600; ++i) test.region.put(put(i, "v" + (1000 + i % 300)));
+      for (int i = 0; i < 100; ++i) test.region.delete(new Delete(row(600 - 1 - i)));
+      test.region.put(put(999, cut));
+      TestServer.open(region);
+      Cluster.StartJobRequest.Builder request = Cluster.StartJobRequest.newBuilder()
+                                                    .setKind(Cluster.StartJobRequest.Kind.SAMPLE)
+                                                    .setTableId(region.table.tableId)
+                                                    .setIndexId(1)
+                                                    .addRegionIds(region.id);
+      Cluster.RegionJobResult all = run(state, request.setMostValues(1000)).getResults(0);
+      assertEquals("m", all.getEnd().toStringUtf8());
+      assertEquals(301, all.getSample().getDistinct());
+      assertEquals(301, all.getSample().getValuesCount());
+      for (int i = 0; i < 300; ++i) {
+        assertEquals(ByteString.copyFrom(encoded("v" + (1000 + i))), all.getSample().getValues(i));
+      }
+      assertEquals(ByteString.copyFrom(encoded(cut), 0, 256), all.getSample().getValues(300));
+      Cluster.ValueSample some = run(state, request.setMostValues(50)).getResults(0).getSample();
+      assertEquals(301, some.getDistinct());
+      assertEquals(50, new HashSet<>(some.getValuesList()).size());
+      assertTrue(new HashSet<>(all.getSample().getValuesList()).containsAll(some.getValuesList()));
+      long low = some.getValuesList().stream().filter(v -> v.toStringUtf8().compareTo("\u0002v1150") < 0).count();
+      assertTrue(low >= 10 && low <= 40, low + " of 50 are in the lower half");
+      Cluster.RegionJobResult none = run(state, request.setIndexId(7)).getResults(0);
+      assertEquals(Cluster.Error.Code.NOT_FOUND, none.getError().getCode());
+      TestServer.close(region);
+    }
   }
 
   @Test

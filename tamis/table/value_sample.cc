@@ -1,0 +1,42 @@
+#include "tamis/table/value_sample.h"
+
+#include <algorithm>
+
+namespace tamis {
+namespace {
+
+constexpr uint64_t kFewestCells = 64;
+
+// The share of a region's values that is in its sample.
+double ShareOf(const ValueSample& sample) {
+  return static_cast<double>(sample.values.size()) / static_cast<double>(sample.distinct);
+}
+
+}  // namespace
+
+CellMap FitCellMap(const std::vector<ValueSample>& samples, size_t regions,
+                   uint32_t cells_per_value) {
+  // Each region counts as much as it has values: all give the share that the largest has given.
+  double share = 1;
+  uint64_t distinct = 0;
+  for (const ValueSample& sample : samples) {
+    distinct += sample.distinct;
+    if (!sample.values.empty()) share = std::min(share, ShareOf(sample));
+  }
+  std::vector<std::string> values;
+  for (const ValueSample& sample : samples) {
+    if (sample.values.empty()) continue;
+    const auto wanted = static_cast<size_t>(share * static_cast<double>(sample.distinct) + 0.5);
+    const size_t count = std::clamp<size_t>(wanted, 1, sample.values.size());
+    for (size_t i = 0; i < count; ++i) {
+      values.push_back(sample.values[i * sample.values.size() / count]);
+    }
+  }
+  std::ranges::sort(values);
+  const uint64_t cells =
+      std::clamp<uint64_t>(distinct / std::max<size_t>(regions, 1) * cells_per_value, kFewestCells,
+                           CellMap::kMaxCells / 2);
+  return CellMap::Fit(values, {.cells = static_cast<uint32_t>(cells)});
+}
+
+}  // namespace tamis
