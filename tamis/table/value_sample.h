@@ -10,7 +10,8 @@
 
 namespace tamis {
 
-// A sample of one or several regions: each of their distinct values has the same chance to be in it.
+// A sample of one or several regions: each of their distinct values has the same chance to be in
+// it.
 struct ValueSample {
   std::vector<std::string> values;  // sorted
   uint64_t distinct = 0;            // values of the regions; at least as many as there are here
