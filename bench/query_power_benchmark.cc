@@ -4,24 +4,20 @@
 //   query_power_benchmark [ROWS]      default 1,000,000
 //
 // Aggregates: the servers send groups of equal rows with counts, or the totals of groups, against
-// each row.
-#include <sqlite3.h>
-
+// each row. Orders: how many regions of 1,000, entries and rows the first rows in an order take.
+// Included columns: rows made of index entries against rows that are read. Ranges: what cells cost
+// the writes of an index that has them.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <functional>
+#include <ranges>
+#include <set>
 
+#include "bench/benched_store.h"
 #include "bench/checked.h"
-#include "tamis/base/thread_executor.h"
-#include "tamis/cluster/region_server.h"
-#include "tamis/query/engine.h"
-#include "tamis/rocks/rocks_cluster.h"
-#include "tamis/sql/extension.h"
-#include "tamis/table/codec.h"
+#include "tamis/base/random.h"
 
 namespace tamis {
 namespace {
@@ -32,94 +28,27 @@ constexpr int64_t kSections = 20;
 constexpr int64_t kSizes = 997;
 constexpr int kRounds = 5;
 
-// Counts the bytes of the answers to searches.
-class CountedServer : public RegionServer {
- public:
-  CountedServer(std::shared_ptr<RegionServer> server, std::atomic<uint64_t>* bytes)
-      : server_(std::move(server)), bytes_(bytes) {}
-  void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) override {
-    server_->Mutate(request, std::move(done));
-  }
-  void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override {
-    server_->Search(request, [bytes = bytes_, done](Result<pb::SearchReply> reply) {
-      if (reply.ok()) *bytes += reply->ByteSizeLong();
-      done(std::move(reply));
-    });
-  }
-  void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override {
-    server_->Poll(request, std::move(done));
-  }
+using Clock = std::chrono::steady_clock;
 
- private:
-  const std::shared_ptr<RegionServer> server_;
-  std::atomic<uint64_t>* const bytes_;
-};
-
-class CountedCluster : public Cluster {
- public:
-  explicit CountedCluster(Cluster* cluster) : cluster_(cluster) {}
-  std::shared_ptr<RegionServer> Server(const std::string& name) override {
-    return std::make_shared<CountedServer>(cluster_->Server(name), &bytes);
-  }
-  void ListServers(Callback<std::vector<ServerInfo>> done) override {
-    cluster_->ListServers(std::move(done));
-  }
-  void ListRegions(const std::string& table, std::vector<KeyRange> stale,
-                   Callback<std::vector<RegionInfo>> done) override {
-    cluster_->ListRegions(table, std::move(stale), std::move(done));
-  }
-  void ListTables(Callback<std::vector<TableSchema>> done) override {
-    cluster_->ListTables(std::move(done));
-  }
-  void GetTable(const std::string& name, Callback<TableSchema> done) override {
-    cluster_->GetTable(name, std::move(done));
-  }
-
-  std::atomic<uint64_t> bytes = 0;
-
- private:
-  Cluster* const cluster_;
-};
-
-// SQLite hands its own functions only to an extension's entry point.
-std::shared_ptr<Session> opening;
-
-int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
-  if (opening == nullptr) return SQLITE_OK;
-  return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+double MiddleOf(std::vector<double> figures) {
+  std::ranges::sort(figures);
+  return figures[figures.size() / 2];
+}
+
+// ---- Aggregates
 
 std::string SectionOf(int64_t i) { return "section " + std::to_string(i * 7 % kSections); }
 int64_t SizeOf(int64_t i) { return i * 31 % kSizes; }
 
-class Bench {
+class AggregateQueries {
  public:
-  explicit Bench(int64_t rows) : rows_(rows), executor_(4) {
-    directory_ = std::filesystem::temp_directory_path() / "tamis_query_power_benchmark";
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-    RocksCluster::Options options;
-    options.store.directory = directory_ / "store";
-    options.server.split_bytes = 0;
-    cluster_ = Get(RocksCluster::Open(options, &executor_));
-    counted_ = std::make_unique<CountedCluster>(cluster_.get());
-    session_ = std::make_shared<Session>();
-    session_->engine = std::make_shared<Engine>(counted_.get(), &executor_, Engine::Options{});
-    Fill();
-    opening = session_;
-    sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
-    if (sqlite3_open(":memory:", &db_) != SQLITE_OK) Die(sqlite3_errmsg(db_));
-  }
-  ~Bench() {
-    sqlite3_close(db_);
-    executor_.Stop();
-    session_.reset();
-    counted_.reset();
-    cluster_.reset();
-    std::filesystem::remove_all(directory_);
-  }
+  explicit AggregateQueries(int64_t rows) : rows_(rows) { Fill(); }
 
-  void Aggregates() {
+  void Run() {
     std::printf("%lld rows in %lld regions; time and bytes of answers, groups over rows\n",
                 static_cast<long long>(rows_), static_cast<long long>(kRegions));
     std::string sections;
@@ -154,47 +83,16 @@ class Bench {
     schema.key = {0};
     schema.indexes = {{.name = "section", .columns = {1}, .expected_values = 2000},
                       {.name = "size", .columns = {2}, .expected_values = 2000}};
-    const SchemaPtr table = std::make_shared<const TableSchema>(Get(Await<Result<TableSchema>>(
-        &executor_, [&](auto done) { cluster_->CreateTable(schema, done); })));
-    for (int64_t i = 1; i < kRegions; ++i) {
-      Row row(table->columns.size());
-      row[0] = Value::Int64(rows_ * i / kRegions);
-      const std::string key = EncodeKey(*table, row);
-      for (const RegionInfo& region : Get(Await<Result<std::vector<RegionInfo>>>(
-               &executor_, [&](auto done) { cluster_->ListRegions("t", {}, done); }))) {
-        if (!region.Contains(key)) continue;
-        Check(Await<Status>(&executor_,
-                            [&](auto done) { cluster_->SplitRegion(region.id, key, done); }));
-      }
-    }
-    (void)Await<Result<uint64_t>>(&executor_, [&](auto done) { cluster_->Balance(done); });
-    while (cluster_->pending_work() > 0) Sleep(&executor_, std::chrono::milliseconds(5));
+    const SchemaPtr table = store_.MakeTable(schema, rows_, kRegions);
     for (int64_t i = 0; i < rows_; i += kBatch) {
       std::vector<Write> batch;
       for (int64_t j = i; j < std::min(rows_, i + kBatch); ++j) {
         batch.push_back({.row = {Value::Int64(j), Value::Text(SectionOf(j)),
                                  Value::Int64(SizeOf(j)), Value::Text(std::string(100, 'd'))}});
       }
-      for (const Status& status : session_->engine->Apply(table, std::move(batch))) Check(status);
+      store_.Put(table, std::move(batch));
     }
-    if (!session_->engine->WaitUntilRouted(*table, std::chrono::seconds(120))) {
-      Die("the filters did not come");
-    }
-  }
-
-  std::string Run(const std::string& sql) {
-    std::string rows;
-    char* error = nullptr;
-    const auto add = [](void* to, int columns, char** values, char**) {
-      auto* out = static_cast<std::string*>(to);
-      for (int i = 0; i < columns; ++i) {
-        *out += (i > 0 ? "|" : "") + std::string(values[i] == nullptr ? "NULL" : values[i]);
-      }
-      *out += "\n";
-      return 0;
-    };
-    if (sqlite3_exec(db_, sql.c_str(), add, &rows, &error) != SQLITE_OK) Die(sql + ": " + error);
-    return rows;
+    store_.AwaitFilters(table);
   }
 
   struct Cost {
@@ -203,14 +101,14 @@ class Bench {
     uint64_t bytes = 0;
   };
   Cost Measure(const std::string& sql, const std::string& answer, bool groups) {
-    session_->groups = groups;
-    counted_->bytes = 0;
+    store_.session().groups = groups;
+    store_.answer_bytes() = 0;
     const std::clock_t cpu = std::clock();
-    const auto start = std::chrono::steady_clock::now();
-    if (const std::string got = Run(sql); got != answer)
+    const auto start = Clock::now();
+    if (const std::string got = store_.Run(sql); got != answer)
       Die(sql + ": not " + answer + "but " + got);
-    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-            static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC, counted_->bytes};
+    return {SecondsSince(start), static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC,
+            store_.answer_bytes()};
   }
 
   // A statement with groups beside the same one, or `by_rows`, without. In turns, so that both meet
@@ -240,18 +138,270 @@ class Bench {
   }
 
   const int64_t rows_;
-  std::filesystem::path directory_;
-  ThreadExecutor executor_;
-  std::unique_ptr<RocksCluster> cluster_;
-  std::unique_ptr<CountedCluster> counted_;
-  std::shared_ptr<Session> session_;
-  sqlite3* db_ = nullptr;
+  BenchedStore store_{"aggregates"};
+};
+
+// ---- Orders
+
+// Values that have nothing to do with the key, so that each region holds some of the smallest.
+class Orders {
+ public:
+  Orders() {
+    TableSchema schema;
+    schema.name = "o";
+    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                      {.name = "a", .type = Type::kInt64},
+                      {.name = "b", .type = Type::kText}};
+    schema.key = {0};
+    schema.indexes = {{.name = "a", .columns = {1}, .expected_values = 200}};
+    table_ = store_.MakeTable(schema, kRows, kManyRegions);
+    Random random(20);
+    for (int64_t id = 0; id < kRows; ++id) {
+      values_.push_back(static_cast<int64_t>(random.Uniform(uint64_t{1} << 40)));
+    }
+    std::vector<Write> batch;
+    for (int64_t id = 0; id < kRows; ++id) {
+      batch.push_back({.row = {Value::Int64(id), Value::Int64(values_[id]), Value::Text("b")}});
+      if (batch.size() == kBatch) store_.Put(table_, std::exchange(batch, {}));
+    }
+    store_.AwaitFilters(table_);
+  }
+
+  void Run() {
+    std::printf(
+        "\n%lld regions of %lld rows; the first 10 rows by a value that is independent of the key\n"
+        "  goal: regions asked <= those that hold one of the ten + 2; entries <= 20 a region; no "
+        "row read that is not returned\n",
+        static_cast<long long>(kManyRegions), static_cast<long long>(kRows / kManyRegions));
+    Ask("the table as it was filled");
+    DeleteMinima();
+    Ask("just after the smallest of each region was deleted");
+    // The servers narrow their bounds in the background, about a second later.
+    Sleep(&store_.executor(), std::chrono::seconds(10));
+    Ask("ten seconds later");
+  }
+
+ private:
+  static constexpr int64_t kManyRegions = 1000;
+  static constexpr int64_t kRows = 100'000;
+
+  static int64_t RegionOf(int64_t id) { return id * kManyRegions / kRows; }
+
+  void DeleteMinima() {
+    std::vector<int64_t> least(kManyRegions, -1);
+    for (int64_t id = 0; id < kRows; ++id) {
+      int64_t& one = least[RegionOf(id)];
+      if (one < 0 || values_[id] < values_[one]) one = id;
+    }
+    std::vector<Write> batch;
+    for (const int64_t id : least) {
+      Row key(table_->columns.size());
+      key[0] = Value::Int64(id);
+      batch.push_back({.kind = Write::Kind::kDelete, .row = std::move(key)});
+      values_[id] = -1;
+    }
+    store_.Put(table_, std::move(batch));
+  }
+
+  void Ask(const char* when) {
+    std::vector<std::pair<int64_t, int64_t>> in_order;
+    for (int64_t id = 0; id < kRows; ++id) {
+      if (values_[id] >= 0) in_order.emplace_back(values_[id], id);
+    }
+    std::ranges::sort(in_order);
+    std::string expected;
+    std::set<int64_t> holding;
+    for (int i = 0; i < 10; ++i) {
+      expected += std::to_string(in_order[i].first) + "|b\n";
+      holding.insert(RegionOf(in_order[i].second));
+    }
+    const auto start = Clock::now();
+    const auto asked = store_.RunExplained("SELECT a, b FROM o ORDER BY a LIMIT 10");
+    const double seconds = SecondsSince(start);
+    if (asked.rows != expected) Die("wrong rows in order:\n" + asked.rows);
+    Explain sum;
+    for (const Explain& search : asked.searches) sum.Add(search);
+    std::printf(
+        "  %s: %llu regions asked, %zu hold one of the ten; %llu entries, %llu rows read, %.2f "
+        "ms\n",
+        when, static_cast<unsigned long long>(sum.regions_asked), holding.size(),
+        static_cast<unsigned long long>(sum.entries_read),
+        static_cast<unsigned long long>(sum.rows_read), seconds * 1e3);
+  }
+
+  BenchedStore store_{"orders"};
+  SchemaPtr table_;
+  std::vector<int64_t> values_;  // by id; -1: deleted
+};
+
+// ---- Included columns
+
+class Included {
+ public:
+  Included() {
+    for (const bool with : {false, true}) {
+      TableSchema schema;
+      schema.name = with ? "included" : "plain";
+      schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                        {.name = "owner", .type = Type::kInt64},
+                        {.name = "size", .type = Type::kInt64},
+                        {.name = "description", .type = Type::kText}};
+      schema.key = {0};
+      schema.indexes = {{.name = "owner", .columns = {1}, .expected_values = 2000}};
+      if (with) schema.indexes[0].include = {2};
+      const SchemaPtr table = store_.MakeTable(schema, kRows, kRegions);
+      std::vector<Write> batch;
+      for (int64_t id = 0; id < kRows; ++id) {
+        batch.push_back({.row = {Value::Int64(id), Value::Int64(id * 7919 % kOwners),
+                                 Value::Int64(SizeOf(id)), Value::Text(std::string(200, 'd'))}});
+        if (batch.size() == kBatch) store_.Put(table, std::exchange(batch, {}));
+      }
+      store_.AwaitFilters(table);
+    }
+    (void)Get(Await<Result<uint64_t>>(&store_.executor(), [&](auto done) {
+      store_.cluster().StartJob({.kind = JobSpec::Kind::kCompact}, done);
+    }));
+  }
+
+  void Run() {
+    std::printf(
+        "\n%lld rows of an owner in %lld regions, of %lld; with the column included, against "
+        "rows that are read (goal: processor time <= .4x)\n",
+        static_cast<long long>(kRows / kOwners), static_cast<long long>(kRegions),
+        static_cast<long long>(kRows));
+    std::vector<double> times, cpus;
+    for (int64_t round = 0; round < 60; ++round) {
+      const std::string owner = std::to_string(round * 3 % kOwners);
+      const auto [with_time, with_cpu, with_rows] = Ask("included", owner);
+      const auto [time, cpu, rows] = Ask("plain", owner);
+      if (with_rows != rows || rows.size() != kRows / kOwners) {
+        Die("wrong rows of owner " + owner);
+      }
+      if (round < 10) continue;  // to warm up
+      times.push_back(with_time / time);
+      cpus.push_back(with_cpu / cpu);
+    }
+    std::printf("  time %.2fx, processor time %.2fx (medians of %zu owners)\n", MiddleOf(times),
+                MiddleOf(cpus), times.size());
+  }
+
+ private:
+  static constexpr int64_t kRows = 200'000;
+  static constexpr int64_t kOwners = 200;
+
+  struct Answer {
+    double seconds = 0;
+    double cpu = 0;  // of the whole process
+    std::set<std::string> rows;
+  };
+  Answer Ask(const std::string& table, const std::string& owner) {
+    const std::clock_t cpu = std::clock();
+    const auto start = Clock::now();
+    Answer answer;
+    const std::string rows =
+        store_.Run("SELECT id, size FROM " + table + " WHERE owner = " + owner);
+    answer.seconds = SecondsSince(start);
+    answer.cpu = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+    // Regions answer in any order.
+    for (const auto line : std::views::split(rows, '\n')) {
+      if (!line.empty()) answer.rows.insert(std::string(line.begin(), line.end()));
+    }
+    return answer;
+  }
+
+  BenchedStore store_{"included"};
+};
+
+// ---- Ranges
+
+class RangedPuts {
+ public:
+  RangedPuts() {
+    for (const bool with : {false, true}) {
+      TableSchema schema;
+      schema.name = with ? "ranged" : "plain";
+      schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                        {.name = "at", .type = Type::kInt64}};
+      schema.key = {0};
+      schema.indexes = {{.name = "at", .columns = {1}, .expected_values = 20'000}};
+      tables_[with] = store_.MakeTable(schema, kIds, kRegions);
+      for (int64_t i = 0; i < kFirst / kBatch; ++i) PutSome(with, kBatch);
+      if (with) FitCells();
+      store_.AwaitFilters(tables_[with]);
+    }
+  }
+
+  void Run() {
+    std::printf(
+        "\nputs of new values into an index with 16 cells a value, against the same without "
+        "(goal: <= 1.1x)\n");
+    for (const auto& [size, count] : {std::pair<int64_t, int>(1, 200), {100, 20}, {1000, 5}}) {
+      std::vector<double> ratios;
+      for (int round = 0; round < 15; ++round) {
+        double seconds[2];
+        for (const bool with : {round % 2 == 0, round % 2 != 0}) {
+          const auto start = Clock::now();
+          for (int i = 0; i < count; ++i) PutSome(with, size);
+          seconds[with] = SecondsSince(start);
+        }
+        ratios.push_back(seconds[1] / seconds[0]);
+      }
+      std::printf("  batches of %lld: %.2fx of the time (median of %zu rounds)\n",
+                  static_cast<long long>(size), MiddleOf(ratios), ratios.size());
+    }
+    for (const char* table : {"plain", "ranged"}) {
+      if (store_.Run(std::string("SELECT count(*) FROM ") + table) !=
+          std::to_string(put_[table == std::string("ranged")]) + "\n") {
+        Die(std::string("rows are missing in ") + table);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kIds = 1'000'000;
+  static constexpr int64_t kFirst = 100'000;
+
+  // The ids go over all regions; each value is a new one.
+  void PutSome(bool with, int64_t count) {
+    std::vector<Write> batch;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t number = put_[with]++;
+      batch.push_back({.row = {Value::Int64(number * 617'647 % kIds),
+                               Value::Int64(number * 7'368'787 % 1'000'000'007)}});
+    }
+    store_.Put(tables_[with], std::move(batch));
+  }
+
+  void FitCells() {
+    const uint64_t job = Get(Await<Result<uint64_t>>(&store_.executor(), [&](auto done) {
+      store_.cluster().StartJob(
+          {.kind = JobSpec::Kind::kFitCells, .table = "ranged", .index = "at"}, done);
+    }));
+    while (true) {
+      const auto info = Get(Await<Result<JobInfo>>(
+          &store_.executor(), [&](auto done) { store_.cluster().GetJob(job, done); }));
+      if (info.ended) {
+        Check(info.status);
+        break;
+      }
+      Sleep(&store_.executor(), std::chrono::milliseconds(5));
+    }
+    store_.engine().ForgetTable("ranged");
+    tables_[true] = Get(store_.engine().Table("ranged"));
+  }
+
+  BenchedStore store_{"ranges"};
+  SchemaPtr tables_[2];
+  int64_t put_[2] = {0, 0};
 };
 
 }  // namespace
 }  // namespace tamis
 
 int main(int argc, char** argv) {
-  tamis::Bench(argc > 1 ? std::stoll(argv[1]) : 1'000'000).Aggregates();
+  tamis::AggregateQueries(argc > 1 ? std::stoll(argv[1]) : 1'000'000).Run();
+  tamis::Orders().Run();
+  tamis::Included().Run();
+  tamis::RangedPuts().Run();
   return 0;
 }
