@@ -32,6 +32,7 @@
 #define LOOKUP_COST 0.03  // of a row that an index finds, in the server
 #define READ_COST 0.01    // of a row that is read and not sent
 #define SORT_FACTOR 1.2
+#define LIMIT_FACTOR 0.95  // the server reads no rows ahead
 
 // A relation that the server can be asked for: a foreign table, or a stage above one.
 typedef struct Planned {
@@ -551,6 +552,8 @@ static void AddLimitedPath(PlannerInfo* root, RelOptInfo* input, RelOptInfo* out
   EstimateCost(below, table, table->baserestrictinfo, rows, &startup, &total);
   if (pathkeys != NIL && !IsIndexOrder(below, pathkeys)) startup = total;
   adjust_limit_rows_costs(&rows, &startup, &total, extra->offset_est, extra->count_est);
+  startup *= LIMIT_FACTOR;
+  total *= LIMIT_FACTOR;
 #if PG_VERSION_NUM >= 170000
   ForeignPath* path =
       create_foreign_upper_path(root, table, root->upper_targets[UPPERREL_FINAL], rows, startup,
@@ -625,8 +628,11 @@ static void AppendTargets(const TamisSql* sql, List* targets, StringInfo out, St
   }
 }
 
+static bool IsNoLimit(Node* limit) {
+  return limit == NULL || (IsA(limit, Const) && ((Const*)limit)->constisnull);
+}
+
 static void AppendLimit(TamisSql* sql, const char* word, Node* limit, StringInfo tail) {
-  if (limit == NULL || (IsA(limit, Const) && ((Const*)limit)->constisnull)) return;
   appendStringInfo(tail, " %s ", word);
   TamisAppendLimit(TamisAddParameter(sql, (Expr*)limit, kTamisInt64), tail);
 }
@@ -663,11 +669,15 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
       appendStringInfoString(&tail, DeparseOrder(relation, path->path.pathkeys));
     }
     if (path->fdw_private != NIL) {
-      AppendLimit(&sql, "LIMIT", root->parse->limitCount, &tail);
-      if (root->parse->limitCount == NULL && root->parse->limitOffset != NULL) {
+      // SQLite has no OFFSET without LIMIT.
+      if (!IsNoLimit(root->parse->limitCount)) {
+        AppendLimit(&sql, "LIMIT", root->parse->limitCount, &tail);
+      } else if (!IsNoLimit(root->parse->limitOffset)) {
         appendStringInfoString(&tail, " LIMIT -1");
       }
-      AppendLimit(&sql, "OFFSET", root->parse->limitOffset, &tail);
+      if (!IsNoLimit(root->parse->limitOffset)) {
+        AppendLimit(&sql, "OFFSET", root->parse->limitOffset, &tail);
+      }
     }
   }
   AppendFrom(&sql, &head);

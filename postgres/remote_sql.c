@@ -405,6 +405,7 @@ static void ExpandArray(const char* column, const char* comparison, const TamisA
   const char* separator = "";
   get_typlenbyvalalign(ARR_ELEMTYPE(array), &size, &by_value, &align);
   deconstruct_array(array, ARR_ELEMTYPE(array), size, by_value, align, &elements, &nulls, &count);
+  const int begin = out->len;
   appendStringInfo(out, "%s %s (", column, comparison);
   for (int i = 0; i < count; ++i) {
     StringInfoData json;
@@ -419,6 +420,12 @@ static void ExpandArray(const char* column, const char* comparison, const TamisA
       separator = ", ";
     }
     pfree(json.data);
+  }
+  if (count > 0 && *separator == '\0') {
+    // An empty list is no NULL for NULL.
+    out->len = begin;
+    AppendConstant(out, column, *comparison == 'N');
+    return;
   }
   appendStringInfoChar(out, ')');
 }

@@ -54,4 +54,14 @@ set(CPACK_DEBIAN_REDIS_PACKAGE_ENHANCES "redis-server, valkey-server")
 set(CPACK_COMPONENT_REDIS_DESCRIPTION "filters for Redis and Valkey: a module
  Bloom and cuckoo filters with the commands of RedisBloom, and filters that keep lookups of rows that do not
  exist away from a database. redis.conf loads it: loadmodule /usr/lib/redis/modules/tamis_redis.so")
+# Built where PostgreSQL's development files are, for that version.
+if(TARGET tamis_fdw)
+  get_directory_property(pg_major DIRECTORY ${PROJECT_SOURCE_DIR}/postgres DEFINITION pg_major)
+  list(APPEND CPACK_COMPONENTS_ALL postgres)
+  set(CPACK_DEBIAN_POSTGRES_PACKAGE_NAME postgresql-${pg_major}-tamis-fdw)
+  set(CPACK_DEBIAN_POSTGRES_PACKAGE_SECTION database)
+  set(CPACK_DEBIAN_POSTGRES_PACKAGE_DEPENDS postgresql-${pg_major})
+  set(CPACK_COMPONENT_POSTGRES_DESCRIPTION "foreign tables of PostgreSQL in a Tamis store
+ Asks a tamis serve; conditions, order, limits and aggregates are evaluated by the store.")
+endif()
 include(CPack)

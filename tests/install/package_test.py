@@ -125,6 +125,19 @@ class PackageTest(unittest.TestCase):
                 server.kill()
                 server.wait()
 
+    def test_the_wrapper_for_postgresql_lies_where_postgresql_looks_for_it(self):
+        if not os.path.exists(os.path.join(BUILD, "lib", "tamis_fdw.so")):
+            self.skipTest("this build has no tamis_fdw: PostgreSQL's development files are not installed")
+        found = glob.glob(os.path.join(self.work, "postgresql-*-tamis-fdw_*.deb"))
+        self.assertEqual(len(found), 1, os.listdir(self.work))
+        needs = run("dpkg-deb", "-f", found[0], "Depends")
+        self.assertIn("libcurl4", needs)
+        self.assertRegex(needs, r"postgresql-\d+")
+        files = run("dpkg-deb", "-c", found[0])
+        for pattern in (r"\./usr/lib/postgresql/\d+/lib/tamis_fdw\.so", r"\./usr/share/postgresql/\d+/extension/tamis_fdw\.control",
+                        r"\./usr/share/postgresql/\d+/extension/tamis_fdw--0\.1\.sql"):
+            self.assertRegex(files, pattern)
+
     def test_no_package_holds_what_another_holds(self):
         lists = [set(line.split()[-1] for line in run("dpkg-deb", "-c", self.package(name)).splitlines()
                      if not line.startswith("d")) for name in
