@@ -1,7 +1,10 @@
 package tamis.feed;
 
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
+import tamis.base.Fault;
 
 /** A round of clearing that is under way, as the filter keeps it. Threads: exclusive access. */
 final class ClearingRound {
@@ -19,5 +22,15 @@ final class ClearingRound {
   void note(byte[] first, RegionCells current) {
     if (current != null) cells.remove(current.map.cellOf(first));
     added = ValueRange.widened(added, first);
+  }
+
+  /** The cells that were found empty, and for which no write has registered. */
+  List<Integer> emptyOf(Clearing clearing) {
+    List<Integer> found = new ArrayList<>();
+    for (int cell : clearing.cells) {
+      boolean unwritten = cells.contains(cell) || Fault.CLEARED_DESPITE_WRITES.isOn();
+      if (clearing.empty.contains(cell) && unwritten) found.add(cell);
+    }
+    return found;
   }
 }

@@ -1,25 +1,18 @@
 package tamis.feed;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import tamis.base.Fault;
 import tamis.filter.BitLayers;
-import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
-import tamis.table.ByteWriter;
 import tamis.table.Hash;
 import tamis.table.Schema;
 
@@ -48,86 +41,27 @@ public final class IndexFilter {
   // more generations would be counted; with a larger one the last would be too empty.
   private static final long OUTGROWN_TIMES = 4;
   private static final int MOST_WRITES = 4096; // under way; that many are of unknown outcome
-  private static final long MOST_CELL_BYTES = 1 << 24; // in one projection
   private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
-
-  private static final class Generation {
-    final long number;
-    final LayeredFilter filter;
-    final RegionCells cells; // null: the index has none
-    ValueRange range;
-    boolean rangeStale; // the smallest or the largest value was removed
-    boolean counted; // from the entries that existed: the filter is not to grow by entries still to be counted
-    long added; // hashes, since the generation was begun
-    long entries; // added, and not removed again
-    long forgotten; // removals that found no room to be held
-
-    Generation(long number, LayeredFilter filter, RegionCells cells) {
-      this.number = number;
-      this.filter = filter;
-      this.cells = cells;
-    }
-
-    long sizeBytes() {
-      return filter.sizeBytes() + (cells == null ? 0 : cells.sizeBytes());
-    }
-
-    public boolean mayContain(IndexEntry entry) {
-      if (!ValueRange.covers(range, entry.first())) return false;
-      if (cells != null && !cells.mayContain(entry.first())) return false;
-      for (long hash : entry.hashes()) {
-        if (filter.findLayer(hash) < 0) return false;
-      }
-      return true;
-    }
-
-    /** Returns whether the range has become wider. */
-    boolean widen(byte[] first) {
-      ValueRange before = range;
-      range = ValueRange.widened(range, first);
-      return range != before;
-    }
-
-    /** An entry with this first value goes: what of the range and of the cells rests upon it is to be looked at. */
-    void leaveToClearer(byte[] first) {
-      rangeStale |= ValueRange.endsWith(range, first);
-      if (cells != null) cells.remove(first);
-    }
-  }
-
-  private static final class Pending {
-    final long sequence;
-    final long bit;
-
-    Pending(long sequence, long bit) {
-      this.sequence = sequence;
-      this.bit = bit;
-    }
-  }
 
   private final FilterFeed feed;
   private final Schema.Index index;
   private final long regionId;
   private final long epoch;
 
-  private Generation current; // published
-  private Generation next; // being built
+  private FilterGeneration current; // published
+  private FilterGeneration next; // being built
   private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
   private SplitGeometry outgrown; // geometry of the next generation after one was too small; null: none was
   private long generations;
   private boolean retired;
   private boolean missing; // none is published although one should be: there was no room, or counting it failed
-  // Set bits that are told but not acknowledged: bit -> number of the event.
-  private final Map<Long, Long> pending = new HashMap<>();
-  private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
+  private final PendingFlips pending = new PendingFlips();
   private final ToldRanges toldRanges = new ToldRanges();
   private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
   private long replaced; // number of the publication that replaced an older one, or of the drop
 
-  private final WritesUnderWay writes = new WritesUnderWay();
+  private final ClearingRounds rounds = new ClearingRounds();
   private long beforeNext; // writes with tickets up to this one had ended when `next` was begun
-  private long rounds;
-  private ClearingRound round; // null: none is under way
   private int clearingHolds;
 
   public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
@@ -137,7 +71,7 @@ public final class IndexFilter {
     this.epoch = epoch;
   }
 
-  private Event.Builder event(Event.Kind kind, Generation generation) {
+  private Event.Builder event(Event.Kind kind, FilterGeneration generation) {
     return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id).setGeneration(
         generation.number);
   }
@@ -150,31 +84,21 @@ public final class IndexFilter {
    */
   public synchronized long add(Collection<IndexEntry> entries) {
     dropSpoilt();
-    long ticket = register(entries);
+    long ticket = rounds.enter(entries, current == null ? null : current.cells);
     boolean done = false;
     try {
       if (next != null) addToNext(entries);
       if (current != null) addToCurrent(entries);
       done = true;
     } finally {
-      if (!done || Fault.LEFT_BEFORE_COMMIT.isOn()) writes.leave(ticket);
+      if (!done || Fault.LEFT_BEFORE_COMMIT.isOn()) rounds.leave(ticket);
     }
     return ticket;
   }
 
-  private long register(Collection<IndexEntry> entries) {
-    byte[][] firsts = new byte[entries.size()][];
-    int count = 0;
-    for (IndexEntry entry : entries) firsts[count++] = entry.first();
-    if (round != null && !Fault.CLEARED_DESPITE_WRITES.isOn()) {
-      for (byte[] first : firsts) round.note(first, current == null ? null : current.cells);
-    }
-    return writes.enter(firsts);
-  }
-
   /** The entries are committed, and every scanner that is opened from now on sees them; or they never will be. */
   public synchronized void leave(long ticket) {
-    writes.leave(ticket);
+    rounds.leave(ticket);
   }
 
   private void addToCurrent(Collection<IndexEntry> entries) {
@@ -247,7 +171,7 @@ public final class IndexFilter {
     for (IndexEntry entry : counted) heldRemovals.added(entry.hashes());
   }
 
-  private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+  private void addTo(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
     LayeredFilter filter = generation.filter;
     List<Long> flips = new ArrayList<>();
     List<Integer> newCells = new ArrayList<>();
@@ -276,19 +200,13 @@ public final class IndexFilter {
       Event.Builder event = event(Event.Kind.FLIPS, generation).addAllFlips(flips);
       for (int cell : newCells) event.addCells(cell * 2 + 1);
       long sequence = feed.append(event);
-      for (long flip : flips) notePending(sequence, flip / 2);
-      for (int cell : newCells) notePending(sequence, cellBit(cell));
+      for (long flip : flips) pending.add(flip / 2, sequence);
+      for (int cell : newCells) pending.add(cellBit(cell), sequence);
     }
     if (widened) tellRange(generation);
   }
 
-  private void notePending(long sequence, long bit) {
-    Fault.allocate();
-    pending.put(bit, sequence);
-    pendingOrder.add(new Pending(sequence, bit));
-  }
-
-  private void tellRange(Generation generation) {
+  private void tellRange(FilterGeneration generation) {
     Event.Builder event = event(Event.Kind.RANGE_WIDENED, generation);
     if (generation.range != null) {
       event.setHasRange(true)
@@ -298,7 +216,7 @@ public final class IndexFilter {
     toldRanges.add(feed.append(event), generation.range);
   }
 
-  private void removeFrom(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+  private void removeFrom(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
     List<Long> flips = new ArrayList<>();
     for (IndexEntry entry : entries) {
       --generation.entries;
@@ -311,7 +229,7 @@ public final class IndexFilter {
     if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
   }
 
-  private static void erase(Generation generation, long[] hashes, LayeredFilter.OnFlip note) {
+  private static void erase(FilterGeneration generation, long[] hashes, LayeredFilter.OnFlip note) {
     for (long hash : hashes) {
       generation.filter.erase(hash, note);
       if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
@@ -344,13 +262,11 @@ public final class IndexFilter {
         int layer = current.filter.findLayer(hash);
         if (layer < 0) continue; // a later write has removed the value again
         for (int slice = 0; slice < geometry.slices; ++slice) {
-          Long told = pending.get(((long) layer << 32) + geometry.position(hash, slice));
-          if (told != null) sequence = Math.max(sequence, told);
+          sequence = Math.max(sequence, pending.toldAt(((long) layer << 32) + geometry.position(hash, slice)));
         }
       }
       if (current.cells != null && !pending.isEmpty() && !Fault.CELL_FLIPS_NOT_WAITED_FOR.isOn()) {
-        Long told = pending.get(cellBit(current.cells.map.cellOf(entry.first())));
-        if (told != null) sequence = Math.max(sequence, told);
+        sequence = Math.max(sequence, pending.toldAt(cellBit(current.cells.map.cellOf(entry.first()))));
       }
       sequence = Math.max(sequence, toldRanges.coversSince(entry.first()));
     }
@@ -359,10 +275,7 @@ public final class IndexFilter {
 
   private void forgetAcknowledged() {
     long floor = feed.acknowledgedFloor();
-    while (!pendingOrder.isEmpty() && pendingOrder.peek().sequence <= floor) {
-      Pending oldest = pendingOrder.poll();
-      pending.remove(oldest.bit, oldest.sequence);
-    }
+    pending.forgetUpTo(floor);
     toldRanges.forgetUpTo(floor);
     if (replaced <= floor) replaced = 0;
   }
@@ -384,18 +297,18 @@ public final class IndexFilter {
     boolean saves = current != null && bitsBytes <= current.sizeBytes();
     missing = current == null;
     if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
-    next = new Generation(++generations,
+    next = new FilterGeneration(++generations,
         counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry),
         index.cellMap == null ? null : new RegionCells(index.cellMap));
     heldRemovals.clear();
-    beforeNext = writes.last();
-    cancelRound();
+    beforeNext = rounds.lastTicket();
+    rounds.cancel(current);
     return true;
   }
 
   private SplitGeometry nextGeometry() {
     if (outgrown != null) return outgrown;
-    return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(distinct(current));
+    return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(current.distinct());
   }
 
   /**
@@ -457,10 +370,8 @@ public final class IndexFilter {
     spoilt = false;
     outgrown = null;
     pending.clear();
-    pendingOrder.clear();
     toldRanges.begin(current.range);
-    writes.forgetUpTo(beforeNext); // those of unknown outcome among them: what stands is counted
-    round = null;
+    rounds.forgetUpTo(beforeNext); // those of unknown outcome among them: what stands is counted
   }
 
   /**
@@ -472,7 +383,8 @@ public final class IndexFilter {
     IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
     boolean sameCells =
         current.cells != null && index.cellMap != null && current.cells.map.version() == index.cellMap.version();
-    heir.next = new Generation(++heir.generations, current.filter.copy(), sameCells ? current.cells.copy() : null);
+    heir.next =
+        new FilterGeneration(++heir.generations, current.filter.copy(), sameCells ? current.cells.copy() : null);
     heir.next.range = current.range;
     heir.next.added = current.added;
     heir.next.entries = current.entries;
@@ -501,9 +413,8 @@ public final class IndexFilter {
     if (current == null) return replaced;
     long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
     current = null;
-    round = null;
+    rounds.end();
     pending.clear();
-    pendingOrder.clear();
     toldRanges.begin(null);
     replaced = Fault.DROP_NOT_WAITED_FOR.isOn() ? 0 : sequence;
     return sequence;
@@ -515,7 +426,7 @@ public final class IndexFilter {
    */
   public synchronized void giveUp() {
     if (current == null) return;
-    outgrown = geometryFor(distinct(current));
+    outgrown = geometryFor(current.distinct());
     drop();
     missing = true;
   }
@@ -537,7 +448,7 @@ public final class IndexFilter {
     if (current == null) {
       return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()) + RegionCells.sizeBytes(index.cellMap));
     }
-    if (writes.size() > MOST_WRITES) return true;
+    if (rounds.writesUnderWay() > MOST_WRITES) return true;
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
     long stayed = filter.ignoredErases() + current.forgotten;
@@ -546,7 +457,7 @@ public final class IndexFilter {
     boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
         && (current.counted || current.added >= filter.geometry().capacity());
     // A new generation of the same geometry would gain nothing.
-    return (small || large) && !geometryFor(distinct(current)).equals(filter.geometry());
+    return (small || large) && !geometryFor(current.distinct()).equals(filter.geometry());
   }
 
   private boolean wantsOtherForm(FilterRoom room) {
@@ -555,20 +466,6 @@ public final class IndexFilter {
     if (room.hasForCounters(current.sizeBytes(), bits) != bits) return false;
     long cellBytes = RegionCells.sizeBytes(index.cellMap);
     return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()) + cellBytes, bits) == bits;
-  }
-
-  /** Distinct hashes, by how full the layers are. */
-  private static long distinct(Generation generation) {
-    double positions = generation.filter.geometry().slicePositions;
-    if (positions < 2) return generation.filter.layers();
-    double distinct = 0;
-    double came = 1; // how many hashes came for each one that went to this layer; the others matched earlier layers
-    for (int i = 0; i < generation.filter.layers(); ++i) {
-      double fill = Math.min(generation.filter.fill(i), 1 - 1 / (2 * positions));
-      distinct += came * Math.log1p(-fill) / Math.log1p(-1 / positions);
-      came = Math.min(1000, came / (1 - Math.min(generation.filter.expectedFpr(i), 0.9)));
-    }
-    return Math.round(distinct);
   }
 
   /** Capacities grow in steps of the square root of two: so there are few sizes, and filters of one share a matrix. */
@@ -617,7 +514,7 @@ public final class IndexFilter {
   public synchronized Predicate<IndexEntry> frozen() {
     if (current == null) return null;
     RegionCells cells = current.cells == null ? null : current.cells.copy();
-    Generation copy = new Generation(current.number, current.filter.copy(), cells);
+    FilterGeneration copy = new FilterGeneration(current.number, current.filter.copy(), cells);
     copy.range = current.range;
     return copy::mayContain;
   }
@@ -646,69 +543,21 @@ public final class IndexFilter {
 
   /** Begins a round of at most so many cells; a round before it ends. Null: there is nothing to be cleared now. */
   public synchronized Clearing beginClearing(int mostCells) {
-    cancelRound();
-    if (!mayClear()) return null;
-    ClearingRound begun = new ClearingRound(rounds + 1, current.rangeStale);
-    RegionCells cells = current.cells;
-    Set<Integer> busy = new HashSet<>();
-    if (!Fault.CLEARED_AMID_WRITES.isOn()) {
-      writes.forEach(first -> {
-        if (cells != null) busy.add(cells.map.cellOf(first));
-        begun.added = ValueRange.widened(begun.added, first);
-      });
-    }
-    List<Integer> named = cells == null ? new ArrayList<>() : take(cells, busy, mostCells);
-    if (named.isEmpty() && !begun.range) return null;
-    begun.cells.addAll(named);
-    current.rangeStale = false;
-    rounds = begun.number;
-    round = begun;
-    return new Clearing(begun.number, cells == null ? null : cells.map,
-        named.stream().mapToInt(Integer::intValue).toArray(), begun.range);
-  }
-
-  /** Takes cells out of those that entries were removed from. */
-  private static List<Integer> take(RegionCells cells, Set<Integer> busy, int most) {
-    List<Integer> named = new ArrayList<>();
-    int all = cells.map.cells();
-    for (int cell = cells.removedFrom.next(0); cell < all && named.size() < most;
-         cell = cells.removedFrom.next(cell + 1)) {
-      if (busy.contains(cell)) continue;
-      if (cells.occupied.contains(cell)) named.add(cell);
-      cells.removedFrom.erase(cell);
-    }
-    return named;
-  }
-
-  /** Nothing is cleared by the round any more; what it was to look at is to be looked at again. */
-  private void cancelRound() {
-    if (round == null) return;
-    if (current != null) {
-      if (current.cells != null) round.cells.forEach(current.cells.removedFrom::insert);
-      current.rangeStale |= round.range;
-    }
-    round = null;
+    rounds.cancel(current);
+    return mayClear() ? rounds.begin(current, mostCells) : null;
   }
 
   /** The search has ended, and `clearing` has its results. */
   public synchronized void endClearing(Clearing clearing) {
-    if (round == null || round.number != clearing.round || !mayClear()) return;
-    ClearingRound ended = round;
-    round = null;
-    if (current.cells != null) {
-      List<Integer> empty = new ArrayList<>();
-      for (int cell : clearing.cells) {
-        boolean unwritten = ended.cells.contains(cell) || Fault.CLEARED_DESPITE_WRITES.isOn();
-        if (clearing.empty.contains(cell) && unwritten) empty.add(cell);
-      }
-      clearCells(empty);
-    }
+    if (!rounds.isUnderWay(clearing) || !mayClear()) return;
+    ClearingRound round = rounds.end();
+    if (current.cells != null) clearCells(round.emptyOf(clearing));
     if (!clearing.range) return;
     if (!clearing.rangeKnown) { // deleted entries may be in the way, until HBase compacts them
       current.rangeStale = true;
       return;
     }
-    ValueRange range = ValueRange.union(clearing.found, ended.added);
+    ValueRange range = ValueRange.union(clearing.found, round.added);
     if (ValueRange.isSame(current.range, range)) return;
     current.range = range;
     // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
@@ -730,7 +579,7 @@ public final class IndexFilter {
   /** From now on entries of rows may be missing in the index, until as many calls of releaseClearing. */
   public synchronized void holdClearing() {
     ++clearingHolds;
-    if (!Fault.CLEARED_WHILE_INCOMPLETE.isOn()) cancelRound();
+    if (!Fault.CLEARED_WHILE_INCOMPLETE.isOn()) rounds.cancel(current);
   }
 
   public synchronized void releaseClearing() {
@@ -759,49 +608,10 @@ public final class IndexFilter {
           .setMax(ByteString.copyFrom(current.range.max));
     }
     if (from.getCells()) {
-      projectCells(from, maxBytes, projection);
+      current.projectCells(from, maxBytes, projection);
     } else {
-      projectLayers(from, maxBytes, projection);
+      current.projectLayers(from, maxBytes, projection);
     }
     return projection.build();
-  }
-
-  private void projectCells(Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
-    CellSet occupied = current.cells.occupied;
-    int first = from.getFirstCell();
-    boolean goesOn = from.getGeneration() == current.number && first >= 0 && first < occupied.cells();
-    CellSet.Part part = occupied.encode(goesOn ? first : 0, (int) Math.min(maxBytes, MOST_CELL_BYTES));
-    projection.setCellMap(current.cells.map.version())
-        .setCellCount(occupied.cells())
-        .setFirstCell(part.first)
-        .setEndCell(part.end)
-        .setCells(ByteString.copyFrom(part.bytes));
-  }
-
-  private void projectLayers(Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
-    LayeredFilter filter = current.filter;
-    SplitGeometry geometry = filter.geometry();
-    int layerWords = filter.projectionWords();
-    projection.setLayerCount(filter.layers())
-        .setGeometry(
-            Cluster.Geometry.newBuilder().setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
-    int firstLayer = 0;
-    int word = 0;
-    boolean goesOn = from.getGeneration() == current.number && from.getFirstLayer() >= 0
-        && from.getFirstLayer() < filter.layers() && from.getFirstWord() >= 0 && from.getFirstWord() < layerWords;
-    if (goesOn) {
-      firstLayer = from.getFirstLayer();
-      word = (int) from.getFirstWord();
-    }
-    projection.setFirstLayer(firstLayer).setFirstWord(word);
-    long left = Math.max(1, maxBytes / 8);
-    for (int layer = firstLayer; layer < filter.layers() && left > 0; ++layer) {
-      int end = (int) (word + Math.min(left, layerWords - word));
-      left -= end - word;
-      ByteWriter bytes = new ByteWriter();
-      for (long bits : filter.projection(layer, word, end)) bytes.putLittle64(bits);
-      projection.addLayers(ByteString.copyFrom(bytes.toBytes()));
-      word = 0;
-    }
   }
 }

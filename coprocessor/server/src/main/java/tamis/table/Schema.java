@@ -115,12 +115,20 @@ public final class Schema {
       skipsNull = nulls == Table.Index.Nulls.SKIP;
       include = positions(extension.getIncludeList(), columnCount);
       where = extension.hasWhere() ? Predicate.of(extension.getWhere()) : null;
-      cellMap = extension.getCellMap().isEmpty() ? null : new CellMap(extension.getCellMap().toByteArray());
+      cellMap = extension.getCellMap().isEmpty() ? null : cellMapOf(extension);
       if (extended) checkFeatures(extension);
       if (id == 0 || columns.length == 0 || extended != message.hasExtension()
           || nulls == Table.Index.Nulls.UNRECOGNIZED || nulls == Table.Index.Nulls.EXTENDED
           || !(fpr >= 1e-9 && fpr <= 0.5) || expectedValues < 1 || expectedValues > 1L << 32) {
         throw damaged("index \"" + name + "\" is malformed");
+      }
+    }
+
+    private CellMap cellMapOf(Table.Index.Extension extension) throws DamagedBytesException {
+      try {
+        return new CellMap(extension.getCellMap().toByteArray());
+      } catch (DamagedBytesException e) {
+        throw damaged("the cell map of index \"" + name + "\" is damaged");
       }
     }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import tamis.pb.Table;
+import tamis.shaded.protobuf.ByteString;
 
 class SchemaTest {
   private static Table.Schema.Builder schema(Table.Index.Builder index) {
@@ -72,6 +73,24 @@ class SchemaTest {
       String why = refusal(extended(Table.Index.Extension.newBuilder().addRequired(feature)));
       assertTrue(why.contains("requires " + feature.name() + ", ") || why.contains("does not have exactly"), why);
     }
+  }
+
+  @Test
+  void cellsAreReadAndDamagedOnesRefused() throws Exception {
+    Table.Index.Extension.Builder ranges =
+        Table.Index.Extension.newBuilder().addRequired(Table.Index.Extension.Feature.RANGES);
+    CellMap map = CellMapForTest.of(10, 3, new byte[] {2, 5}, new byte[] {2, 9});
+    Table.Index.Builder index = extended(ranges.clone().setCellMap(ByteString.copyFrom(map.toBytes())));
+    assertEquals(map.version(), Schema.of(schema(index).build()).indexes[0].cellMap.version());
+    assertNull(Schema.of(schema(index()).build()).indexes[0].cellMap);
+    assertTrue(Schema.supportedFeatures().contains(Table.Index.Extension.Feature.RANGES.getNumber()));
+    assertTrue(refusal(extended(ranges.clone())).contains("does not have exactly"));
+    assertTrue(refusal(extended(ranges.clone().setCellMap(ByteString.copyFromUtf8("?")))).contains("cell map"));
+    Table.Index.Extension.Builder unsaid = Table.Index.Extension.newBuilder()
+                                               .addRequired(Table.Index.Extension.Feature.INCLUDE)
+                                               .addInclude(2)
+                                               .setCellMap(ByteString.copyFrom(map.toBytes()));
+    assertTrue(refusal(extended(unsaid)).contains("does not have exactly"));
   }
 
   @Test

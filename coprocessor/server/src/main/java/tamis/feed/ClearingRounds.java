@@ -1,0 +1,104 @@
+package tamis.feed;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import tamis.base.Fault;
+
+/**
+ * The writes that are registered in a filter, and the round of clearing that is under way beside them: rules (a), (b)
+ * and (d) of tamis::IndexFilter. Threads: exclusive access.
+ */
+final class ClearingRounds {
+  private final WritesUnderWay writes = new WritesUnderWay();
+  private long rounds;
+  private ClearingRound round; // null: none is under way
+
+  // ---- Writes
+
+  /** Registers a write before its commit. `cells`: those of the published generation; null: there are none. */
+  long enter(Collection<IndexEntry> entries, RegionCells cells) {
+    byte[][] firsts = new byte[entries.size()][];
+    int count = 0;
+    for (IndexEntry entry : entries) firsts[count++] = entry.first();
+    if (round != null && !Fault.CLEARED_DESPITE_WRITES.isOn()) {
+      for (byte[] first : firsts) round.note(first, cells);
+    }
+    return writes.enter(firsts);
+  }
+
+  void leave(long ticket) {
+    writes.leave(ticket);
+  }
+
+  long lastTicket() {
+    return writes.last();
+  }
+
+  int writesUnderWay() {
+    return writes.size();
+  }
+
+  /** Another generation is published, which has counted what the writes with tickets up to this one left. */
+  void forgetUpTo(long ticket) {
+    writes.forgetUpTo(ticket);
+    round = null;
+  }
+
+  // ---- Rounds
+
+  /** Null: there is nothing to look at. REQUIRES: no round is under way. */
+  Clearing begin(FilterGeneration current, int mostCells) {
+    ClearingRound begun = new ClearingRound(rounds + 1, current.rangeStale);
+    RegionCells cells = current.cells;
+    Set<Integer> busy = new HashSet<>();
+    if (!Fault.CLEARED_AMID_WRITES.isOn()) {
+      writes.forEach(first -> {
+        if (cells != null) busy.add(cells.map.cellOf(first));
+        begun.added = ValueRange.widened(begun.added, first);
+      });
+    }
+    List<Integer> named = cells == null ? new ArrayList<>() : take(cells, busy, mostCells);
+    if (named.isEmpty() && !begun.range) return null;
+    begun.cells.addAll(named);
+    current.rangeStale = false;
+    rounds = begun.number;
+    round = begun;
+    return new Clearing(begun.number, cells == null ? null : cells.map,
+        named.stream().mapToInt(Integer::intValue).toArray(), begun.range);
+  }
+
+  /** Takes cells out of those that entries were removed from. */
+  private static List<Integer> take(RegionCells cells, Set<Integer> busy, int most) {
+    List<Integer> named = new ArrayList<>();
+    int all = cells.map.cells();
+    for (int cell = cells.removedFrom.next(0); cell < all && named.size() < most;
+         cell = cells.removedFrom.next(cell + 1)) {
+      if (busy.contains(cell)) continue;
+      if (cells.occupied.contains(cell)) named.add(cell);
+      cells.removedFrom.erase(cell);
+    }
+    return named;
+  }
+
+  boolean isUnderWay(Clearing clearing) {
+    return round != null && round.number == clearing.round;
+  }
+
+  /** Ends the round that is under way, and returns it. */
+  ClearingRound end() {
+    ClearingRound ended = round;
+    round = null;
+    return ended;
+  }
+
+  /** Nothing is cleared by the round any more; what it was to look at is to be looked at again. */
+  void cancel(FilterGeneration current) {
+    ClearingRound cancelled = end();
+    if (cancelled == null || current == null) return;
+    if (current.cells != null) cancelled.cells.forEach(current.cells.removedFrom::insert);
+    current.rangeStale |= cancelled.range;
+  }
+}
