@@ -98,7 +98,9 @@ class ThreadedCluster {
     if (!servers.ok()) return Fail("cannot list the servers: " + servers.status().ToString());
     servers_ = std::move(*servers);
     for (auto& engine : engines_) engine = StartEngine();
-    auto made = cluster_->CreateTable(RandomRows::Schema());
+    TableSchema schema = RandomRows::Schema();
+    for (IndexSpec& index : schema.indexes) index = RandomRows::WithCells(std::move(index));
+    auto made = cluster_->CreateTable(std::move(schema));
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
     table_ = std::move(*made);
     // In an outage few orders succeed: there is something to leave out from the beginning.
@@ -574,7 +576,8 @@ class ThreadedCluster {
   }
 
   void ToggleIndex(Random& random) {
-    const IndexSpec index = random.OneIn(3) ? RandomRows::IndexOnName() : RandomRows::IndexOnBoth();
+    const IndexSpec index = RandomRows::WithCells(random.OneIn(3) ? RandomRows::IndexOnName()
+                                                                  : RandomRows::IndexOnBoth());
     const auto schema =
         cluster_->Ask<TableSchema>([&](auto done) { cluster_->cluster().GetTable("t", done); });
     if (!schema.ok()) return;
