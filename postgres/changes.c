@@ -62,9 +62,8 @@ void TamisRefuseUnsentChanges(const TamisSettings* settings, const char* table, 
   ListCell* cell;
   foreach (cell, changes) {
     const Change* change = lfirst(cell);
-    if (strcmp(change->table, table) != 0 || strcmp(change->settings->url, settings->url) != 0) {
-      continue;
-    }
+    // The same store may have several addresses.
+    if (strcmp(change->table, table) != 0) continue;
     if (snapshot != NULL && change->command >= snapshot->curcid) continue;
     ereport(
         ERROR,
@@ -82,6 +81,9 @@ static void NameChange(void* argument) {
   const int* numbers = argument;
   const Change* change = list_nth(changes, numbers[0]);
   static const char* const kVerbs[] = {"INSERT into", "UPDATE of", "DELETE from"};
+  if (geterrcode() == ERRCODE_QUERY_CANCELED || geterrcode() == ERRCODE_ADMIN_SHUTDOWN) {
+    errcontext("the change was interrupted, and its outcome is unknown");
+  }
   if (numbers[0] == 0) {
     errcontext(
         "sending change 1 of %d of the transaction, %s table \"%s\"; none was made before it",

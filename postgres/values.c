@@ -17,32 +17,26 @@
 
 TamisReader TamisMakeReader(TamisType type, Oid pg_type, int32 typmod, const char* column,
                             bool invalid_text_is_null) {
-  TamisReader reader = {.type = type, .typmod = typmod, .column = column};
+  TamisReader reader = {.type = type, .pg_type = pg_type, .typmod = typmod, .column = column};
   Oid function = InvalidOid;
+  // A domain's values are read as its type's, and checked.
+  const Oid base = getBaseTypeAndTypmod(pg_type, &reader.typmod);
+  reader.is_domain = base != pg_type;
   reader.invalid_text_is_null = invalid_text_is_null;
-  reader.pg_type = getBaseType(pg_type);
-  getTypeInputInfo(pg_type, &function, &reader.input_parameter);
+  getTypeInputInfo(base, &function, &reader.input_parameter);
   fmgr_info(function, &reader.input);
   switch (type) {
     case kTamisTextType:
-      reader.is_plain = pg_type == TEXTOID || (pg_type == VARCHAROID && typmod < 0);
+      reader.is_plain = base == TEXTOID || (base == VARCHAROID && reader.typmod < 0);
       break;
     case kTamisInt64:
-      reader.is_plain = pg_type == INT8OID;
-      break;
-    case kTamisTimestamp:
-      reader.is_plain = true;
-      break;
-    case kTamisBytes:
-      reader.is_plain = pg_type == BYTEAOID;
+      reader.is_plain = base == INT8OID;
       break;
     case kTamisDouble:
-      reader.is_plain = pg_type == FLOAT8OID;
-      break;
-    case kTamisBool:
-      reader.is_plain = pg_type == BOOLOID;
+      reader.is_plain = base == FLOAT8OID;
       break;
     default:
+      reader.is_plain = type != kTamisDecimal;
       break;
   }
   return reader;
@@ -158,6 +152,7 @@ Datum TamisReadValue(TamisReader* reader, TamisScalar* value, bool* is_null, con
   } else {
     datum = InputFunctionCall(&reader->input, value->text, reader->input_parameter, reader->typmod);
   }
+  if (reader->is_domain && *why == NULL) domain_check(datum, false, reader->pg_type, NULL, NULL);
   return datum;
 }
 

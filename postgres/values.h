@@ -20,7 +20,8 @@
 
 typedef struct TamisReader {
   TamisType type;
-  Oid pg_type;  // without domains
+  Oid pg_type;  // as declared
+  bool is_domain;
   int32 typmod;
   bool is_plain;  // read here; else by the input function
   bool invalid_text_is_null;

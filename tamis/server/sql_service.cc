@@ -14,6 +14,7 @@
 namespace tamis::server {
 namespace {
 
+constexpr const char* kStreamType = "application/x-ndjson";
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
 constexpr size_t kExplainedRegions = 100'000;       // of one statement
@@ -131,8 +132,7 @@ class SqlService::Statement final : public RunningStatement {
   }
 
   void Prepare() {
-    is_stream_ =
-        exchange_->request().Header("accept").find("application/x-ndjson") != std::string::npos;
+    is_stream_ = exchange_->request().Header("accept").find(kStreamType) != std::string::npos;
     auto request = ParseRequest(exchange_->request().body);
     if (!request.ok()) return Fail(request.status());
     request_ = *std::move(request);
@@ -215,7 +215,7 @@ class SqlService::Statement final : public RunningStatement {
   void SendPart(Then then) {
     if (!has_begun_) {
       has_begun_ = true;
-      exchange_->Begin({.content_type = "application/x-ndjson"});
+      exchange_->Begin({.content_type = kStreamType});
     }
     exchange_->Write(std::exchange(out_, {}), [self = Self(), then](bool sent) {
       self->Continue([then, sent] { then(sent); });
@@ -250,6 +250,10 @@ class SqlService::Statement final : public RunningStatement {
     End("complete");
     if (!is_stream_) return exchange_->Send({.body = out_ + "]," + trailer + "}\n"});
     out_ += "{" + trailer + "}\n";
+    // A whole stream in one piece is sent in one piece.
+    if (!has_begun_) {
+      return exchange_->Send({.content_type = kStreamType, .body = std::move(out_)});
+    }
     SendPart([this](bool sent) { sent ? exchange_->End() : exchange_->Abort(); });
   }
 

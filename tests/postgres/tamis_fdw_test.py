@@ -159,6 +159,16 @@ class DefinitionsTest(PostgresTest):
         self.run_sql("CREATE FOREIGN TABLE g (a bigint) SERVER shop")
         self.refused("HV00R", 'no table "g"', "SELECT * FROM g")
 
+    def test_domains_and_narrower_types_are_checked(self):
+        self.run_sql("CREATE DOMAIN instant AS timestamp(0) with time zone CHECK (VALUE > '2026-02-01')", "CREATE DOMAIN raw AS bytea",
+                     "CREATE FOREIGN TABLE f (id smallint, at instant, mark raw, customer varchar(2)) SERVER shop "
+                     "OPTIONS (table_name 'orders')", "SET timezone = 'Asia/Tokyo'")
+        self.assertEqual(self.rows("SELECT at::text, mark::bytea::text FROM f WHERE id = 2"), [("2026-06-01 09:00:00+09", None)])
+        self.assertEqual(self.rows("SELECT mark::bytea::text FROM f WHERE id = 1"), [("\\x00ff",)])
+        self.refused("23514", "violates check constraint", "SELECT at FROM f WHERE id = 1")
+        self.refused("22001", "value too long", "SELECT customer FROM f WHERE id = 1")
+        self.run_sql("DROP FOREIGN TABLE f", "DROP DOMAIN instant, raw")
+
     def test_definitions_are_dumped_and_restored(self):
         dump = subprocess.run([os.path.join(self.installation.binaries, "pg_dump"), "--schema-only", self.server.dsn],
                               capture_output=True, text=True, check=True).stdout
@@ -305,8 +315,9 @@ class ChangesTest(PostgresTest):
         self.assertEqual(self.rows("UPDATE orders SET cents = cents + 1, customer = NULL WHERE id = 4 RETURNING id, cents, customer"),
                          [(4, -4, None)])
         self.assertEqual(self.rows("DELETE FROM orders WHERE cents < 0 RETURNING id"), [(4,)])
-        self.run_sql("UPDATE orders SET cents = 0 WHERE customer = 'kim'", "UPDATE orders SET id = 30 WHERE id = 3")
-        self.assertEqual(self.stored("SELECT id, cents FROM orders ORDER BY id"), ["1,0", "2,900", "30,0"])
+        self.run_sql("UPDATE orders SET cents = 0 WHERE customer = 'kim'", "UPDATE orders SET id = 30 WHERE id = 3",
+                     "UPDATE orders SET paid = true WHERE price > 5")
+        self.assertEqual(self.stored("SELECT id, cents, paid FROM orders ORDER BY id"), ["1,0,1", "2,900,1", "30,0,"])
         self.run_sql("INSERT INTO places SELECT 'r' || n % 10, n, 'x' FROM generate_series(1, 2500) n",
                      "DELETE FROM places WHERE number > 100")
         self.assertEqual(self.stored("SELECT count(*) FROM places"), ["100"])
@@ -541,9 +552,10 @@ class TroubleTest(PostgresTest):
                 canceller.join()
 
     def cancel_when_asked(self, listener):
-        with listener.accept()[0] as connection:
-            connection.recv(65536)
-            self.connection.cancel()
+        connection = listener.accept()[0]
+        self.addCleanup(connection.close)
+        connection.recv(65536)
+        self.connection.cancel()
 
     def test_the_backend_of_a_killed_statement_ends_its_request(self):
         self.fill(30000)
