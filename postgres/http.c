@@ -22,6 +22,8 @@ struct TamisRequest {
   size_t limit;  // of bytes that came and were not taken
   bool is_change;
   bool is_checked;  // the status is 200
+  int64 begun_ms;
+  int refusals;
   bool done;
   bool paused;
   bool out_of_memory;
@@ -301,6 +303,7 @@ TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call) {
   TamisRequest* request = palloc0(sizeof(TamisRequest));
   request->settings = settings;
   request->is_change = call.is_change;
+  request->begun_ms = NowMs();
   request->limit = (size_t)settings->buffer_kb * 1024;
   request->callback.func = EndInCallback;
   request->callback.arg = request;
@@ -387,19 +390,6 @@ void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bo
                      : 0));
 }
 
-static void RaiseStatus(TamisRequest* request, int status) {
-  while (!request->done) {
-    if (request->paused) {
-      request->paused = false;
-      curl_easy_pause(request->easy, CURLPAUSE_CONT);
-    }
-    WaitForTransfers();
-  }
-  if (request->buffer == NULL) RaiseTransferError(request);
-  request->buffer[request->written] = '\0';
-  TamisRaiseProblem(request->settings, status, request->buffer + request->read, request->is_change);
-}
-
 // Waits until a byte of the answer is here, or its end.
 static void AwaitMore(TamisRequest* request) {
   const uint64 received = request->received;
@@ -411,13 +401,55 @@ static void AwaitMore(TamisRequest* request) {
   while (!request->done && request->received == received) WaitForTransfers();
 }
 
+// Reads the whole problem document.
+static void AwaitEnd(TamisRequest* request) {
+  while (!request->done) AwaitMore(request);
+  if (request->buffer == NULL) RaiseTransferError(request);
+  request->buffer[request->written] = '\0';
+}
+
+// Whether the server has refused the request before it began anything, since it has too much to do.
+static bool IsBusy(TamisRequest* request, int status) {
+  if (status != 503) return false;
+  Jsonb* document = TamisReadDocument(request->buffer + request->read);
+  const char* code = document == NULL ? NULL : TamisTextMember(&document->root, "code");
+  return code != NULL && strcmp(code, "busy") == 0;
+}
+
+// Sends a request that was refused again, after a pause that grows.
+static void Repeat(TamisRequest* request) {
+  const int pause_ms = Min(10 << Min(request->refusals, 6), 500) + MyProcPid % 10;
+  ++request->refusals;
+  for (const int64 end = NowMs() + pause_ms; NowMs() < end;) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, (long)(end - NowMs()) + 1,
+              PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+  }
+  curl_multi_remove_handle(multi, request->easy);
+  request->read = request->written = request->lines_end = 0;
+  request->received = 0;
+  request->done = request->paused = false;
+  curl_multi_add_handle(multi, request->easy);
+}
+
 static void CheckStatus(TamisRequest* request) {
-  long status = 0;
-  if (request->is_checked) return;
-  if (!request->done && request->received == 0) AwaitMore(request);
-  curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 0 && status != 200) RaiseStatus(request, (int)status);
-  request->is_checked = true;
+  while (!request->is_checked) {
+    long status = 0;
+    if (!request->done && request->received == 0) AwaitMore(request);
+    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 0 && status != 200) {
+      AwaitEnd(request);
+      if (!IsBusy(request, (int)status) ||
+          NowMs() - request->begun_ms >= request->settings->connect_timeout_ms) {
+        TamisRaiseProblem(request->settings, (int)status, request->buffer + request->read,
+                          request->is_change);
+      }
+      Repeat(request);
+      continue;
+    }
+    request->is_checked = true;
+  }
 }
 
 char* TamisNextLine(TamisRequest* request, size_t* length) {

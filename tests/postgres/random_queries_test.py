@@ -48,6 +48,7 @@ class Statements:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.keys = 1000
 
     def pick(self, values):
         return self.random.choice(values)
@@ -183,6 +184,45 @@ class Statements:
     def statement(self):
         return self.pick([self.rows, self.rows, self.aggregate, self.join, self.subquery])()
 
+    def row(self):
+        self.keys += 1
+        return "(" + ", ".join([str(self.keys), *(self.value(kind, True) for kind in list(COLUMNS.values())[1:])]) + ")"
+
+    def insert(self):
+        if self.chance(0.2):
+            self.keys += 100
+            text = f"INSERT INTO @items SELECT {self.keys} + b.number, b.region, b.title, b.n FROM @places b WHERE b.number < 20"
+            self.keys += 100
+            return text
+        return f"INSERT INTO @items VALUES {', '.join(self.row() for _ in range(self.pick([1, 1, 3])))}"
+
+    def change(self):
+        kind = self.random.randrange(4)
+        if kind == 0:
+            return self.insert()
+        # Some rows, so that there are others tomorrow.
+        where = f"{self.where('a') or ' WHERE true'} AND a.id % 5 = {self.random.randrange(5)}"
+        if kind == 1:
+            return f"DELETE FROM @items a{where} AND a.id % 4 = 0"
+        columns = self.random.sample(list(COLUMNS)[1:], self.random.randint(1, 3))
+        values = [f"{name} = {self.value(COLUMNS[name], True)}" for name in columns]
+        if self.chance(0.2):
+            values[0] = self.pick(["n = a.n / 2", "customer = a.title", "d = a.d / 2", "p = trim_scale(a.p / 4)", "f = NOT a.f",
+                                   "t = a.t", "y = a.y || '\\x00'"])
+        if self.chance(0.2):
+            return (f"UPDATE @items a SET {', '.join(values)} FROM @places b{where} AND b.n = a.n AND b.number = "
+                    f"(SELECT min(number) FROM @places c WHERE c.n = a.n)")
+        return f"UPDATE @items a SET {', '.join(values)}{where}"
+
+    def transaction(self):
+        """The changes of a transaction: a statement that reads the table can only be the first."""
+        statements = ["BEGIN", self.change()]
+        for _ in range(self.random.randint(0, 4)):
+            statements.append(self.pick([self.insert(), self.insert(), "SAVEPOINT s"]))
+        if "SAVEPOINT s" in statements:
+            statements += [self.pick(["ROLLBACK TO s", "RELEASE s"]), self.insert()]
+        return statements + [self.pick(["COMMIT", "COMMIT", "ROLLBACK"])]
+
     def prepared(self):
         """A statement with parameters: its text, their types and values."""
         names = self.random.sample(list(COLUMNS), self.random.randint(1, 3))
@@ -311,6 +351,44 @@ class Test:
             assert pushed[word] > count / 300, f"only {pushed[word]} statements sent {word}"
         assert faults == 0, f"{faults} statements differ"
 
+    def both(self, text):
+        """The number of rows that the statement has changed in each of the tables."""
+        counts = []
+        for kind in ("l", "f"):
+            try:
+                self.cursor.execute(text.replace("@items", "items_" + kind).replace("@places", "places_" + kind))
+                counts.append(self.cursor.rowcount)
+            except psycopg2.Error as error:
+                counts.append(str(error))
+        assert counts[0] == counts[1], f"{text}\n  PostgreSQL: {counts[0]}\n  tamis_fdw:  {counts[1]}"
+        return counts[0]
+
+    def run_transaction(self):
+        """A transaction over the one table, then the same over the other."""
+        statements = self.statements.transaction()
+        for kind in ("l", "f"):
+            for statement in statements:
+                try:
+                    self.cursor.execute(statement.replace("@items", "items_" + kind).replace("@places", "places_" + kind))
+                except psycopg2.Error as error:
+                    raise AssertionError(f"{statements}: {statement}") from error
+        return statements
+
+    def compare_changes(self, count):
+        changed = 0
+        rows = "SELECT id, customer, title, n, d + 0, trim_scale(p), t, f, y FROM @items a ORDER BY id"
+        for number in range(count):
+            if number % 4 == 0:
+                what = self.run_transaction()
+            else:
+                what = self.statements.change()
+                changed += self.both(what)
+            if number % 3 == 0:
+                assert self.compare(rows, True), what
+        assert self.compare(rows, True)
+        print(f"{count} changes; {changed} rows")
+        assert changed > count, "hardly a row was changed"
+
     def note_pushed(self, text, pushed):
         try:
             self.cursor.execute("EXPLAIN (VERBOSE, COSTS OFF) " + text.replace("@items", "items_f").replace("@places", "places_f"))
@@ -332,6 +410,7 @@ def main():
     test = Test(os.path.abspath(arguments.tamis), os.path.abspath(arguments.library), arguments.seed)
     try:
         test.run(arguments.statements)
+        test.compare_changes(arguments.statements // 5)
     finally:
         test.close()
 

@@ -627,6 +627,9 @@ class TroubleTest(PostgresTest):
 
     def test_many_backends_ask_at_once(self):
         wrong = []
+        # Fewer statements at once than there are backends: the others wait.
+        self.store.stop()
+        self.store.start("--write", "--statements", "8")
 
         def ask(number):
             connection = psycopg2.connect(self.server.dsn)
@@ -643,12 +646,27 @@ class TroubleTest(PostgresTest):
                 wrong.append(error)
             connection.close()
 
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+    def test_a_busy_server_is_waited_for_no_longer_than_the_time_for_connecting(self):
+        self.fill(30000)
+        self.store.stop()
+        self.store.start("--write", "--statements", "1")
+        holder = self.connect(autocommit=False).cursor("holder")
+        holder.itersize = 10
+        holder.execute("SELECT * FROM orders")
+        holder.fetchone()
+        self.await_statements(1)
+        self.run_sql("ALTER SERVER shop OPTIONS (ADD connect_timeout_ms '200')")
+        self.refused("57P03", "try again", "SELECT count(*) FROM orders")
+        self.refused("57P03", "try again", "INSERT INTO orders (id) VALUES (5)")
+        holder.close()
+        self.assertEqual(self.rows("SELECT count(*) FROM orders WHERE id = 5"), [(0,)])
 
     def test_several_scans_of_one_statement_stream_side_by_side(self):
         self.fill(20000)
