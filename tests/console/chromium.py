@@ -35,7 +35,7 @@ class Browser:
                    f"exec 8<&{to_read} 9>&{to_write}; exec 3<&8 4>&9 8<&- 9>&-; exec \"$@\"")
         self.process = subprocess.Popen(
             ["bash", "-c", command, "bash", path(), "--headless=new", "--no-sandbox", "--disable-gpu",
-             "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--force-device-scale-factor=1",
+             "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--disable-lcd-text", "--force-device-scale-factor=1",
              "--remote-debugging-pipe", f"--user-data-dir={self.directory.name}", "about:blank"],
             pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
@@ -106,7 +106,10 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def close(self):
-        self.browser.call("Target.closeTarget", targetId=self.target)
+        """Closes the page, unless it is closed already."""
+        if self.target:
+            self.browser.call("Target.closeTarget", targetId=self.target)
+        self.target = None
 
     def go(self, url):
         self.call("Page.navigate", url=url)

@@ -37,8 +37,8 @@ class ServedShop:
 
     def stop(self):
         self.process.terminate()
-        self.process.stdout.close()
-        return self.process.wait()
+        self.process.communicate()
+        return self.process.returncode
 
     def close(self):
         self.process.kill()

@@ -1,7 +1,7 @@
-// Completion of the names of tables and columns in the query field, as a combobox: arrow keys choose, Enter or Tab takes,
+// Completion of the names of tables and columns in the query field, as a list under it: arrow keys choose, Enter or Tab takes,
 // Escape closes.
 
-import { $, make } from './dom.js';
+import { $, counted, make } from './dom.js';
 
 const mostNames = 8;
 const isPlain = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -16,8 +16,8 @@ export class Completion {
   constructor(model) {
     this.#model = model;
     this.#field.addEventListener('input', () => this.#offer(1));
-    this.#field.addEventListener('blur', () => this.#close());
-    this.#field.addEventListener('click', () => this.#close());
+    this.#field.addEventListener('blur', () => this.close());
+    this.#field.addEventListener('click', () => this.close());
   }
 
   // True when the key was for the list.
@@ -28,14 +28,14 @@ export class Completion {
       return true;
     }
     if (this.#names.length === 0) return false;
-    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {  // to the next, to the one before
       const step = event.key === 'ArrowDown' ? 1 : -1;
       const length = this.#names.length;
       this.#choose((Math.max(this.#chosen, step < 0 ? 0 : -1) + step + length) % length);
       return true;
     }
     if (event.key === 'Escape') {
-      this.#close();
+      this.close();
       return true;
     }
     if (!['Enter', 'Tab'].includes(event.key) || event.ctrlKey || this.#chosen < 0) return false;
@@ -76,7 +76,8 @@ export class Completion {
       return item;
     }));
     this.#list.hidden = this.#names.length === 0;
-    this.#field.setAttribute('aria-expanded', String(!this.#list.hidden));
+    $('names-status').textContent = this.#list.hidden ? '' :
+      `${counted(this.#names.length, 'name')}, arrow keys choose: ${this.#names.map(([name]) => name).join(', ')}`;
     this.#field.removeAttribute('aria-activedescendant');
     this.#chosen = -1;
   }
@@ -93,10 +94,10 @@ export class Completion {
     const text = isPlain.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
     const end = this.#field.selectionStart;
     this.#field.setRangeText(text, end - this.#word().length, end, 'end');
-    this.#close();
+    this.close();
   }
 
-  #close() {
+  close() {
     this.#names = [];
     this.#offer(Infinity);
   }

@@ -8,9 +8,10 @@ export function askForToken(refused) {
   $('token').value = '';
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener('cancel', (event) => event.preventDefault());  // there is nothing without it
+    dialog.onclose = () => dialog.showModal();  // there is nothing without a token
     dialog.querySelector('form').onsubmit = (event) => {
       event.preventDefault();
+      dialog.onclose = null;
       dialog.close();
       resolve($('token').value.trim());
     };

@@ -9,6 +9,8 @@ export class Feed {
   #onState;
   #channel = new BroadcastChannel('tamis-events');
   #leads = false;
+  #state = { state: 'lost', why: 'connecting' };
+  #isAsked = false;  // by a tab that has no events yet
 
   // onState('live' or 'lost', why)
   constructor(model, onState) {
@@ -28,14 +30,21 @@ export class Feed {
 
   #take({ ask, name, data, state, why }) {
     if (this.#leads) {
-      if (ask && this.#model.totals) this.#channel.postMessage({ name: 'whole', data: this.#model.whole(), state: 'live' });
-      return;
+      if (ask) this.#isAsked = true;
+      return this.#handOnAll();
     }
     if (name) this.#model.apply(name, data);
     if (state) this.#onState(state, why);
   }
 
+  #handOnAll() {
+    if (!this.#isAsked || !this.#model.isComplete) return;
+    this.#isAsked = false;
+    this.#channel.postMessage({ name: 'whole', data: this.#model.whole(), ...this.#state });
+  }
+
   #tell(state, why = '') {
+    this.#state = { state, why };
     this.#onState(state, why);
     this.#channel.postMessage({ state, why });
   }
@@ -53,6 +62,7 @@ export class Feed {
           this.#model.apply(name, data);
           if (this.#leads) this.#channel.postMessage({ name, data });
           if (name === 'hello') this.#tell('live');
+          this.#handOnAll();
           pause = 250;
         }
       } catch (error) {

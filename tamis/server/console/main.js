@@ -24,6 +24,7 @@ model.listen((name, news) => {
   }
   for (const sentence of news) {
     const time = make('time', '', new Date().toLocaleTimeString('en-GB'));
+    $('quiet').hidden = true;
     $('log').prepend(make('li', '', time, sentence));
   }
   while ($('log').children.length > mostNews) $('log').lastElementChild.remove();

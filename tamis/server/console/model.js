@@ -7,7 +7,7 @@ export class Model {
   totals = null;
   trouble = null;
   regions = new Map();  // by number: {id, table, server, start, text, bytes, known}
-  #complete = false;    // what a stream begins with has come
+  isComplete = false;   // what a stream begins with has come
   #listeners = [];
 
   // listener(name of the event, sentences about what happened)
@@ -16,7 +16,7 @@ export class Model {
   apply(name, data) {
     const news = [];
     if (name === 'hello') {
-      this.#complete = false;
+      this.isComplete = false;
       this.regions = new Map();
       this.hello = data;
       this.hello.begun = Date.now() - data.uptime_ms;
@@ -28,13 +28,13 @@ export class Model {
       this.#applyRegions(data, news);
     } else if (name === 'totals') {
       this.totals = data;
-      this.#complete = true;
+      this.isComplete = true;
     } else if (name === 'trouble') {
       this.trouble = data.detail;
       news.push(data.detail === null ? 'The store answers again.' : `The store does not answer: ${data.detail}`);
     } else if (name === 'whole') {
       Object.assign(this, data);
-      this.#complete = true;
+      this.isComplete = true;
     }
     for (const listener of this.#listeners) listener(name, news);
   }
@@ -48,7 +48,7 @@ export class Model {
   #applyTables(tables, news) {
     const names = new Set(tables.map((table) => table.name));
     for (const [id, region] of this.regions) if (!names.has(region.table)) this.regions.delete(id);
-    if (this.#complete) {
+    if (this.isComplete) {
       const before = new Set(this.tables.map((table) => table.name));
       for (const name of names) if (!before.has(name)) news.push(`Table ${name} was made.`);
       for (const name of before) if (!names.has(name)) news.push(`Table ${name} was dropped.`);
@@ -60,7 +60,7 @@ export class Model {
     const before = new Map(this.servers.map((server) => [server.name, server.state]));
     for (const { name, state } of servers) {
       const was = before.get(name);
-      if (this.#complete && was !== state) news.push(`Server ${name} is ${state}${was ? `, it was ${was}` : ''}.`);
+      if (this.isComplete && was !== state) news.push(`Server ${name} is ${state}${was ? `, it was ${was}` : ''}.`);
     }
     this.servers = servers;
   }
@@ -69,13 +69,13 @@ export class Model {
     const isKnown = [...this.regions.values()].some((region) => region.table === table);
     for (const id of removed) {
       this.regions.delete(id);
-      if (this.#complete) news.push(`Region ${id} of table ${table} is gone.`);
+      if (this.isComplete) news.push(`Region ${id} of table ${table} is gone.`);
     }
     for (const [id, server, start, text, size, known] of put) {
       const was = this.regions.get(id);
-      if (this.#complete && !was) {
+      if (this.isComplete && !was) {
         news.push(`Region ${id} of table ${table} was ${isKnown ? 'split off' : 'made'}, from ${text || 'the first key'}, on ${server || 'no server'}.`);
-      } else if (this.#complete && was.server !== server) {
+      } else if (this.isComplete && was.server !== server) {
         news.push(`Region ${id} of table ${table} moved from ${was.server || 'no server'} to ${server || 'no server'}.`);
       }
       this.regions.set(id, { id, table, server, start, text, bytes: size, known: known === 1 });

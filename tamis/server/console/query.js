@@ -1,6 +1,6 @@
 // The query field: runs a statement, shows its rows by pages, its explanation or its error, and keeps a history.
 
-import { Problem, parts, request } from './api.js';
+import { request } from './api.js';
 import { Completion } from './completion.js';
 import { $, count, counted, make } from './dom.js';
 
@@ -9,9 +9,16 @@ const rowsOfPage = 50;
 const historyKey = 'tamis-history';
 const mostStatements = 30;
 
+// Integers that a number of JavaScript cannot hold are kept whole.
+function parseAnswer(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value, context) => (typeof value === 'number' && /^-?\d+$/.test(context?.source ?? '') &&
+    !Number.isSafeInteger(value) ? BigInt(context.source) : value));
+}
+
 function cellOf(value) {
   if (value === null) return make('td', 'null', 'NULL');
-  const cell = make('td', typeof value === 'number' ? 'number' : '', String(value));
+  const cell = make('td', ['number', 'bigint'].includes(typeof value) ? 'number' : '', String(value));
   cell.title = cell.textContent;
   return cell;
 }
@@ -46,6 +53,7 @@ export class Query {
   async run() {
     const sql = $('sql').value.trim();
     if (!sql || this.#running) return;
+    this.#completion.close();
     this.#remember(sql);
     this.#running = new AbortController();
     this.#setRunning(true);
@@ -57,11 +65,11 @@ export class Query {
     $('outcome').textContent = 'running';
     const begun = performance.now();
     try {
-      const last = await this.#receive(sql);
+      const answer = await this.#receive(sql);
       this.#showPage(0);
-      $('outcome').textContent = this.#outcome(last, performance.now() - begun);
-      $('explain').textContent = last.explain;
-      this.#onSearches(last.searches);
+      $('outcome').textContent = this.#outcome(answer, performance.now() - begun);
+      $('explain').textContent = answer.explain;
+      this.#onSearches(answer.searches);
     } catch (error) {
       this.#showPage(0);
       const cancelled = error.name === 'AbortError';
@@ -79,41 +87,20 @@ export class Query {
     box.hidden = false;
   }
 
-  // Takes the rows as they come; returns the last record.
+  // A document, not a stream: a browser may drop the last record of a stream that the server ends with an error.
   async #receive(sql) {
-    const response = await request('POST', '/v1/sql', {
-      body: { sql, max_rows: mostRows, explain: true, explain_regions: true },
-      accept: 'application/x-ndjson',
-      signal: this.#running.signal,
-    });
-    let begun = false;
-    let cut = 'the connection ended before the answer was complete; run the statement again';
-    try {
-      for await (const line of parts(response, '\n')) {
-        const record = JSON.parse(line);
-        if (Array.isArray(record)) {
-          this.#rows.push(record);
-          if (this.#rows.length === rowsOfPage) this.#showPage(0);
-        } else if (record.error) {
-          throw new Problem(record.error);
-        } else if (record.complete) {
-          return record;
-        } else if (!begun) {
-          begun = true;
-          this.#columns = record.columns;
-        }
-      }
-    } catch (error) {
-      if (error instanceof Problem || error.name === 'AbortError') throw error;
-      cut += ` (${error.message})`;
-    }
-    throw new Problem({ title: 'Answer cut', detail: cut });
+    const body = { sql, max_rows: mostRows, explain: true, explain_regions: true };
+    const response = await request('POST', '/v1/sql', { body, signal: this.#running.signal });
+    const answer = parseAnswer(await response.text());
+    this.#columns = answer.columns;
+    this.#rows = answer.rows;
+    return answer;
   }
 
-  #outcome(last, ms) {
+  #outcome(answer, ms) {
     const time = `in ${count(Math.round(ms))} ms`;
-    if (last.changes !== undefined) return `${counted(last.changes, 'row')} changed ${time}`;
-    const more = last.more_rows ? `the first ${count(mostRows)} rows, there are more,` : counted(last.row_count, 'row');
+    if (answer.changes !== undefined) return `${counted(answer.changes, 'row')} changed ${time}`;
+    const more = answer.more_rows ? `the first ${count(mostRows)} rows, there are more,` : counted(answer.row_count, 'row');
     return `${more} ${time}`;
   }
 
@@ -131,8 +118,9 @@ export class Query {
     $('result').hidden = this.#columns.length === 0;
     $('pager').hidden = this.#rows.length <= rowsOfPage;
     if (this.#columns.length === 0) return;
-    const head = make('tr', '', ...this.#columns.map((name) => {
-      const cell = make('th', '', name);
+    const isNumber = (value) => ['number', 'bigint'].includes(typeof value);
+    const head = make('tr', '', ...this.#columns.map((name, i) => {
+      const cell = make('th', isNumber(this.#rows[0]?.[i]) ? 'number' : '', name);
       cell.scope = 'col';
       return cell;
     }));
