@@ -1,9 +1,11 @@
 #include "tamis/cli/connection.h"
 
 #include "tamis/cli/interrupt.h"
+#include "tamis/cli/sql_text.h"
 #include "tamis/cli/table_statements.h"
 #include "tamis/cluster/hidden_tables.h"
 #include "tamis/server/memory_database.h"
+#include "tamis/sql/minimum_query.h"
 #include "tamis/table/timestamp.h"
 
 namespace tamis {
@@ -101,6 +103,30 @@ Status Connection::Step(sqlite3_stmt* statement, const RowSink& sink) {
   return rc == SQLITE_DONE ? Status::Ok() : LastError(rc);
 }
 
+// Temporary tables and views, which hide tables of the store with the same name.
+bool Connection::HasTablesOfItsOwn() const {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(db_,
+                     "SELECT 1 FROM sqlite_temp_schema WHERE type IN ('table', 'view') AND sql NOT "
+                     "LIKE 'CREATE VIRTUAL TABLE%'",
+                     -1, &statement, nullptr);
+  const bool found = sqlite3_step(statement) != SQLITE_DONE;
+  sqlite3_finalize(statement);
+  return found;
+}
+
+std::optional<std::string> Connection::RewriteFirst(const char** text) const {
+  if (session_->engine == nullptr ||
+      SqlWords(*text, 2) != std::vector<std::string>{"SELECT", "MIN"}) {
+    return std::nullopt;
+  }
+  const std::string_view first = FirstStatement(*text);
+  auto rewritten = RewriteMinimum(first, session_->engine.get());
+  if (rewritten.has_value() && HasTablesOfItsOwn()) return std::nullopt;
+  if (rewritten.has_value()) *text += first.size();
+  return rewritten;
+}
+
 Status Connection::Run(const std::string& sql, const RowSink& sink,
                        std::vector<Explain>* searches) {
   const InterruptScope interrupt(&session_->cancelled);
@@ -120,7 +146,12 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
       continue;
     }
     sqlite3_stmt* statement = nullptr;
-    const int rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+    int rc = SQLITE_OK;
+    if (const auto rewritten = RewriteFirst(&rest)) {
+      rc = sqlite3_prepare_v2(db_, rewritten->c_str(), -1, &statement, nullptr);
+    } else {
+      rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+    }
     if (rc != SQLITE_OK) {
       status = LastError(rc);
     } else if (statement != nullptr) {

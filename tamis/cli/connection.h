@@ -58,11 +58,16 @@ class Connection {
   // Rows that the last INSERT, UPDATE or DELETE changed.
   int64_t changes() const { return sqlite3_changes64(db_); }
 
+  // The statement to run in the place of the first one of the text, which is taken from it
+  // (minimum_query.h). nullopt: it is run as it is, and still stands in the text.
+  std::optional<std::string> RewriteFirst(const char** text) const;
+
  private:
   explicit Connection(const Invocation& invocation);
   Status OpenStore(bool create);
   Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
+  bool HasTablesOfItsOwn() const;
   Status LastError(int rc) const;
   // Returns the text to append to SQLite's `message`; empty unless the cluster hides tables from
   // this user.

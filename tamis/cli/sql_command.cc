@@ -95,7 +95,9 @@ int RunExplain(const Invocation& invocation, const std::string& statement, bool 
   auto connection = Connection::Open(invocation, false);
   if (!connection.ok()) return Report(connection.status());
   (*connection)->WaitUntilRouted(kRoutingPatience);
-  const auto searches = ExplainSql((*connection)->db(), (*connection)->session(), statement);
+  const char* text = statement.c_str();
+  const std::string run = (*connection)->RewriteFirst(&text).value_or(statement);
+  const auto searches = ExplainSql((*connection)->db(), (*connection)->session(), run);
   if (!searches.ok()) return Report(searches.status());
   const Explain sum = SumOf(*searches);
   if (json) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tamis/server/memory_database.h"
+#include "tamis/sql/minimum_query.h"
 #include "tamis/table/value.h"
 
 namespace tamis::server {
@@ -69,8 +70,9 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
   sandbox_.TakeRefusal();
+  const std::string text = RewriteMinimum(sql, session_->engine.get()).value_or(sql);
   const int rc =
-      sqlite3_prepare_v2(db_, sql.c_str(), static_cast<int>(sql.size() + 1), &statement, &rest);
+      sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement, &rest);
   if (rc != SQLITE_OK) return ErrorOf(rc);
   if (!IsBlank(rest)) {
     // A comment behind the statement is none.

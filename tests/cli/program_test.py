@@ -133,6 +133,14 @@ class ProgramTest(unittest.TestCase):
                            (("--where", "total > 'x'"), "does not compare")):
             self.assertIn(why, self.run_tamis("index", "create", "orders", "wrong", "customer", *words, expect=1))
 
+    def test_a_minimum_is_the_first_row_of_its_index(self):
+        self.import_people()
+        self.assertEqual(self.run_tamis("sql", "--format", "csv", "SELECT min(home_town) FROM people; SELECT 1"),
+                         "min(home_town)\nLondon\n1\n1\n")
+        self.assertIn("1 rows returned", self.run_tamis("explain", "SELECT min(home_town) FROM people"))
+        hidden = "CREATE TEMP TABLE other(a); SELECT min(home_town) FROM people"
+        self.assertEqual(self.run_tamis("sql", "--format", "csv", hidden), "min(home_town)\nLondon\n")
+
     def test_imports_csv(self):
         self.assertIn("people: 3 rows put", self.import_people())
         self.assertEqual(self.sql("SELECT name, note FROM people WHERE home_town = 'London' ORDER BY 1"),

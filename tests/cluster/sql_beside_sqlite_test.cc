@@ -1,6 +1,7 @@
 // Random statements over a table of a store and over the same table of SQLite's own, while the
 // table's regions are split: ORDER BY, LIMIT and OFFSET; and aggregates, whose rows the servers may
 // send as groups.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -15,6 +16,7 @@
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tamis/sql/extension.h"
+#include "tamis/sql/minimum_query.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {
@@ -279,6 +281,34 @@ TEST_F(SqlBesideSqliteTest, RowsComeInTheOrderOfPlainSqlite) {
   for (int i = 0; i < 500; ++i) {
     if (random_.OneIn(60)) SplitOne();
     ASSERT_NO_FATAL_FAILURE(Compare(RandomStatement()));
+  }
+}
+
+TEST_F(SqlBesideSqliteTest, RewrittenMinimumIsThatOfPlainSqlite) {
+  SCOPED_TRACE("seed " + std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  const auto rewritten = [&](const std::string& sql) {
+    return RewriteMinimum(sql, session_->engine.get());
+  };
+  for (const std::string column : {"n", "s", "d", "x", "s_lower", "N"}) {
+    const std::string sql = "SELECT min(" + column + ") FROM t";
+    const auto instead = rewritten(sql);
+    ASSERT_TRUE(instead.has_value()) << sql;
+    EXPECT_EQ(Run(ours_, *instead), Run(plain_, sql)) << *instead;
+    EXPECT_THAT(Run(ours_, "EXPLAIN QUERY PLAN " + *instead),
+                testing::HasSubstr("in the order of"));
+  }
+  EXPECT_THAT(*rewritten(" select Min ( \"n\" )\n AS least from T ;"),
+              testing::EndsWith(" AS \"least\""));
+  EXPECT_THAT(*rewritten("SELECT MIN(n) FROM t"), testing::EndsWith(" AS \"MIN(n)\""));
+  // Other statements, and columns without an order.
+  for (const char* sql :
+       {"SELECT min(id) FROM t", "SELECT min(nothing) FROM t", "SELECT min(n) FROM nothing",
+        "SELECT min(n) FROM t WHERE s = 'x'", "SELECT min(n), 1 FROM t", "SELECT min(n) + 1 FROM t",
+        "SELECT max(n) FROM t", "SELECT min(n) FROM t GROUP BY s", "SELECT min(n) FROM t; SELECT 1",
+        "SELECT min(n) FROM t, t AS u", "SELECT min(n) FILTER (WHERE n > 1) FROM t"}) {
+    EXPECT_EQ(rewritten(sql), std::nullopt) << sql;
   }
 }
 

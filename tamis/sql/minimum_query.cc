@@ -1,0 +1,82 @@
+#include "tamis/sql/minimum_query.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "tamis/table/expression.h"
+
+namespace tamis {
+namespace {
+
+constexpr size_t kLongestStatement = 1000;
+
+std::string Unquoted(std::string name) {
+  if (!name.starts_with('"')) return name;
+  std::string out;
+  for (size_t i = 1; i + 1 < name.size(); ++i) {
+    out += name[i];
+    if (name[i] == '"') ++i;  // twice, for one
+  }
+  return out;
+}
+
+std::string Quoted(const std::string& name) {
+  std::string out = "\"";
+  for (const char c : name) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+// A value that is not above any of the type, as SQL. Null where SQLite's order is not that of the
+// index.
+const char* LeastOf(Type type) {
+  switch (type) {
+    case Type::kBool:
+    case Type::kInt64:
+      return "-9223372036854775808";
+    case Type::kDouble:
+      return "-9e999";
+    case Type::kText:
+      return "''";
+    case Type::kBytes:
+      return "x''";
+    default:
+      return nullptr;
+  }
+}
+
+// The position of the column, if a full index begins with it.
+std::optional<uint32_t> FindOrdered(const TableSchema& schema, const std::string& name) {
+  const auto column = std::ranges::find_if(
+      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
+  if (column == schema.columns.end() || LeastOf(column->type) == nullptr) return std::nullopt;
+  const auto position = static_cast<uint32_t>(column - schema.columns.begin());
+  const bool indexed = std::ranges::any_of(schema.indexes, [&](const IndexSpec& index) {
+    return index.columns[0] == position && !index.IsPartial();
+  });
+  return indexed ? std::optional(position) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) {
+  static const std::regex kMinimum(
+      R"re(\s*SELECT\s+(MIN\s*\(\s*(\w+|"(?:[^"]|"")+")\s*\))(?:\s+(?:AS\s+)?(\w+|"(?:[^"]|"")+"))?\s+FROM\s+(\w+|"(?:[^"]|"")+")\s*;?\s*)re",
+      std::regex::icase | std::regex::optimize);
+  std::match_results<std::string_view::const_iterator> parts;
+  if (sql.size() > kLongestStatement ||
+      !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
+    return std::nullopt;
+  }
+  const auto table = engine->Table(Unquoted(parts[4].str()));
+  if (!table.ok()) return std::nullopt;
+  const TableSchema& schema = **table;
+  const auto position = FindOrdered(schema, Unquoted(parts[2].str()));
+  if (!position.has_value()) return std::nullopt;
+  const std::string column = Quoted(schema.columns[*position].name);
+  const std::string shown = parts[3].matched ? Unquoted(parts[3].str()) : parts[1].str();
+  return "SELECT (SELECT " + column + " FROM " + parts[4].str() + " WHERE " + column +
+         " >= " + LeastOf(schema.columns[*position].type) + " ORDER BY " + column +
+         " LIMIT 1) AS " + Quoted(shown);
+}
+
+}  // namespace tamis
