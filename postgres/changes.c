@@ -8,6 +8,7 @@
 #include "answer.h"
 #include "http.h"
 
+#define MAX_CHANGES 1000000  // they wait in memory
 #define INSERT_ROWS 500
 #define INSERT_BYTES (512 * 1024)
 #define INSERT_VALUES 30000  // SQLite's parameters
@@ -41,6 +42,11 @@ TamisSettings* TamisKeepSettings(const TamisSettings* settings) {
 
 void TamisAddChange(TamisSettings* settings, const char* table, TamisChangeKind kind,
                     const char* sql, const char* parameters, int count) {
+  if (list_length(changes) == MAX_CHANGES) {
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("a transaction holds at most %d changes of foreign tables", MAX_CHANGES),
+                    errhint("Commit more often.")));
+  }
   const MemoryContext before = MemoryContextSwitchTo(TopTransactionContext);
   Change* change = palloc0(sizeof(Change));
   change->settings = settings;
@@ -206,20 +212,18 @@ static void OnTransaction(XactEvent event, void* argument) {
   }
 }
 
+// The changes of a subtransaction are the last ones.
 static void OnSubtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent,
                              void* argument) {
   const int level = GetCurrentTransactionNestLevel();
-  ListCell* cell;
+  int kept = list_length(changes);
   if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB) return;
-  foreach (cell, changes) {
-    Change* change = lfirst(cell);
-    if (change->nest_level < level) continue;
-    if (event == SUBXACT_EVENT_COMMIT_SUB) {
-      change->nest_level = level - 1;
-    } else {
-      changes = foreach_delete_current(changes, cell);
-    }
+  for (; kept > 0; --kept) {
+    Change* change = list_nth(changes, kept - 1);
+    if (change->nest_level < level) break;
+    if (event == SUBXACT_EVENT_COMMIT_SUB) change->nest_level = level - 1;
   }
+  if (event == SUBXACT_EVENT_ABORT_SUB) changes = list_truncate(changes, kept);
 }
 
 void TamisRegisterChanges(void) {

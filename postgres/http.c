@@ -139,7 +139,9 @@ static WaitEventSet* MakeWaitSet(void) {
   WaitEventSet* set = CreateWaitEventSet(CurrentMemoryContext, watched_count + 2);
 #endif
   AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-  AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+  if (IsUnderPostmaster) {
+    AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+  }
   for (int i = 0; i < watched_count; ++i) {
     const uint32 events = ((watched[i].what & CURL_POLL_IN) != 0 ? WL_SOCKET_READABLE : 0) |
                           ((watched[i].what & CURL_POLL_OUT) != 0 ? WL_SOCKET_WRITEABLE : 0);
@@ -162,7 +164,6 @@ static void WaitForTransfers(void) {
   for (int i = 0; i < count; ++i) {
     if ((events[i].events & WL_LATCH_SET) != 0) {
       ResetLatch(MyLatch);
-      CHECK_FOR_INTERRUPTS();
       continue;
     }
     Act(events[i].fd, ((events[i].events & WL_SOCKET_READABLE) != 0 ? CURL_CSELECT_IN : 0) |

@@ -174,7 +174,10 @@ static void Ask(ForeignScanState* node) {
   Reading* scan = node->fdw_state;
   StringInfoData sql;
   StringInfoData parameters;
-  TamisRefuseUnsentChanges(scan->settings, scan->table, node->ss.ps.state->es_snapshot);
+  // The changes that a statement sees were made before it.
+  if (scan->totals.requests == 0) {
+    TamisRefuseUnsentChanges(scan->settings, scan->table, node->ss.ps.state->es_snapshot);
+  }
   const MemoryContext before = MemoryContextSwitchTo(scan->context);
   initStringInfo(&sql);
   initStringInfo(&parameters);

@@ -207,8 +207,8 @@ class Statements:
         columns = self.random.sample(list(COLUMNS)[1:], self.random.randint(1, 3))
         values = [f"{name} = {self.value(COLUMNS[name], True)}" for name in columns]
         if self.chance(0.2):
-            values[0] = self.pick(["n = a.n / 2", "customer = a.title", "d = a.d / 2", "p = trim_scale(a.p / 4)", "f = NOT a.f",
-                                   "t = a.t", "y = a.y || '\\x00'"])
+            values = [self.pick(["n = a.n / 2", "customer = a.title", "d = -a.d", "p = trim_scale(a.p / 4)", "f = NOT a.f", "t = a.t",
+                                 "y = a.y || '\\x00'"])]
         if self.chance(0.2):
             return (f"UPDATE @items a SET {', '.join(values)} FROM @places b{where} AND b.n = a.n AND b.number = "
                     f"(SELECT min(number) FROM @places c WHERE c.n = a.n)")
@@ -359,7 +359,7 @@ class Test:
                 self.cursor.execute(text.replace("@items", "items_" + kind).replace("@places", "places_" + kind))
                 counts.append(self.cursor.rowcount)
             except psycopg2.Error as error:
-                counts.append(str(error))
+                raise AssertionError(f"{text} on items_{kind}") from error
         assert counts[0] == counts[1], f"{text}\n  PostgreSQL: {counts[0]}\n  tamis_fdw:  {counts[1]}"
         return counts[0]
 

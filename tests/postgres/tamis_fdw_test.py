@@ -239,6 +239,15 @@ class QueriesTest(PostgresTest):
             else:
                 self.assertIn(" WHERE " + sent, text)
 
+    def test_values_that_the_store_cannot_have_compare_as_postgresql_says(self):
+        for condition, ids in (("weight < 'NaN'", [1, 2]), ("weight >= 'NaN'", []), ("weight <> 'NaN'", [1, 2]), ("weight < 'Infinity'", [1]),
+                               ("NOT weight < 'NaN'", []), ("weight <> ALL (ARRAY['NaN'::double precision])", [1, 2]),
+                               ("weight = ANY (ARRAY['NaN', 'Infinity']::double precision[])", [2]),
+                               ("(weight <> ALL (ARRAY['NaN'::double precision])) IS NULL", [3]), ("price > 'NaN'", []),
+                               ("price < 'NaN'", [1, 2]), ("price > '-Infinity'", [1, 2]), ("at < 'infinity'", [1, 2]),
+                               ("at <= '-infinity' OR id = 3", [3]), ("at > '20000-01-01'", []), ("at > '0044-03-15 BC'", [1, 2])):
+            self.assertEqual(self.rows(f"SELECT id FROM orders WHERE {condition} ORDER BY id"), [(number,) for number in ids], condition)
+
     def test_order_limit_and_aggregates_go_down(self):
         for statement, sent in (
                 ("SELECT id FROM orders ORDER BY id LIMIT 2 OFFSET 1", 'SELECT "id" FROM "orders" ORDER BY "id" LIMIT 2 OFFSET 1'),
@@ -256,6 +265,14 @@ class QueriesTest(PostgresTest):
             self.assertEqual(self.remote(statement), [sent])
         self.assertEqual(self.rows("SELECT customer, sum(cents), avg(cents)::text FROM orders GROUP BY 1 ORDER BY 1"),
                          [("kim", 370, "185.0000000000000000"), ("lee", 900, "900.0000000000000000")])
+
+    def test_columns_that_round_are_checked_here(self):
+        self.run_sql("CREATE FOREIGN TABLE f (id bigint, price numeric(30, 0), at timestamp(0) with time zone) SERVER shop "
+                     "OPTIONS (table_name 'orders')")
+        self.assertEqual(self.rows("SELECT id, price::text FROM f WHERE price = 1"), [(1, "1")])
+        self.assertEqual(self.rows("SELECT id FROM f WHERE at = '2026-01-02 03:04:06+00'"), [(1,)])
+        self.run_sql("UPDATE f SET at = '2026-01-03 00:00:00+00' WHERE id = 1", "DROP FOREIGN TABLE f")
+        self.assertEqual(self.rows("SELECT price::text FROM orders WHERE at = '2026-01-03 00:00:00+00'"), [("1.1",)])
 
     def test_sums_that_do_not_fit_in_64_bits_are_exact(self):
         self.run_sql("INSERT INTO orders (id, customer, cents) VALUES (10, 'big', 9223372036854775807), (11, 'big', 9223372036854775807),"
@@ -363,8 +380,8 @@ class ChangesTest(PostgresTest):
         connection.rollback()
         self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(3,)])
         # A statement sees the table as it was before it.
-        self.run_sql("INSERT INTO orders (id) SELECT id + 100 FROM orders")
-        self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(6,)])
+        self.run_sql("INSERT INTO orders (id) SELECT id + 100 FROM orders UNION ALL SELECT id + 200 FROM orders")
+        self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(9,)])
 
     def test_a_function_that_fails_leaves_nothing(self):
         self.run_sql("CREATE OR REPLACE FUNCTION half() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
@@ -529,7 +546,11 @@ class TroubleTest(PostgresTest):
             fake.cut = len(fake.stream)
             self.assertNotEqual(fake.stream, whole)
             self.refused("08006", "is not complete", statement)
+        fake.stream = whole.replace(b'[1,"kim"]\n', b"")
+        fake.cut = len(fake.stream)
+        self.refused("08006", "rows are missing", statement)
         fake.stream = whole.replace(b'[1,"kim"]', b'["x","kim"]')
+        fake.cut = len(fake.stream)
         self.refused("HV004", 'column "id" has a value that is not of the column', statement)
         fake.stream = whole.replace(b'"kim"', b'"\\u00e9\\ud83d\\ude00\\n"')
         fake.cut = len(fake.stream)
@@ -624,6 +645,32 @@ class TroubleTest(PostgresTest):
         with listener.accept()[0] as connection:
             while b'"sql"' not in connection.recv(65536):
                 pass
+
+    def test_a_change_is_not_sent_again_when_a_kept_connection_is_closed(self):
+        table = FakeServer.ask(self.store.url, "/v1/tables/orders", None)
+        changes = []
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.run_sql(f"ALTER SERVER shop OPTIONS (SET url 'http://127.0.0.1:{listener.getsockname()[1]}')")
+
+            def answer(connection):
+                with connection:
+                    while request := connection.recv(65536):
+                        if request.startswith(b"POST"):
+                            changes.append(request)
+                            return
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(table), table))
+
+            def accept():
+                try:
+                    while True:
+                        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+                except OSError:
+                    pass
+
+            threading.Thread(target=accept, daemon=True).start()
+            self.refused("08007", "unknown", "INSERT INTO orders (id) VALUES (90)")
+            self.assertEqual(len(changes), 1)
+            listener.shutdown(socket.SHUT_RDWR)
 
     def test_many_backends_ask_at_once(self):
         wrong = []
