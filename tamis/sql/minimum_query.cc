@@ -59,9 +59,11 @@ std::optional<uint32_t> FindOrdered(const TableSchema& schema, const std::string
 }  // namespace
 
 std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) {
-  static const std::regex kMinimum(
-      R"re(\s*SELECT\s+(MIN\s*\(\s*(\w+|"(?:[^"]|"")+")\s*\))(?:\s+(?:AS\s+)?(\w+|"(?:[^"]|"")+"))?\s+FROM\s+(\w+|"(?:[^"]|"")+")\s*;?\s*)re",
-      std::regex::icase | std::regex::optimize);
+  static const std::string kName = R"re((\w+|"(?:[^"]|"")+"))re";
+  static const std::regex kMinimum("\\s*SELECT\\s+(MIN\\s*\\(\\s*" + kName +
+                                       "\\s*\\))(?:\\s+(?:AS\\s+)?" + kName + ")?\\s+FROM\\s+" +
+                                       kName + "\\s*;?\\s*",
+                                   std::regex::icase | std::regex::optimize);
   std::match_results<std::string_view::const_iterator> parts;
   if (sql.size() > kLongestStatement ||
       !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
