@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tamis/table/condition.h"
+
 namespace tamis {
 namespace {
 
@@ -51,6 +53,11 @@ Result<std::vector<Row>> AggregateRows(Session* session,
   if (options.by.size() > kMostBy) {
     return InvalidArgument("tamis_aggregate: at most " + std::to_string(kMostBy) +
                            " columns of groups");
+  }
+  if (!Trimmed(arguments[3]).empty()) {
+    auto condition = ParseCondition(*schema, arguments[3]);
+    if (!condition.ok()) return condition.status().WithContext("tamis_aggregate");
+    options.predicate = *std::move(condition);
   }
   options.cancelled = &session->cancelled;
   options.timeout = std::chrono::hours(1);

@@ -3,8 +3,11 @@
 //   SELECT g1, count, sum FROM tamis_aggregate('packages', 'section', 'installed_size');
 //   SELECT "column", min, max FROM tamis_aggregate('packages', '', 'version, installed_size');
 //
+//   SELECT count FROM tamis_aggregate('packages', '', '', 'section = ''libs''');
+//
 // The arguments are the table, the columns of the groups and the columns of which totals are
-// wanted, both separated by commas, the last one optional. There is a row for each group and column
+// wanted, both separated by commas, and the condition of the rows that count (condition.h); the
+// last two are optional. There is a row for each group and column
 // of the totals, or for each group if there are no totals.
 //
 // Threads: as the session.

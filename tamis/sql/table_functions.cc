@@ -143,7 +143,7 @@ const std::vector<Function>& Functions() {
       {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", {}, 0, ServerRows},
       {"tamis_aggregate",
        AggregateColumns(),
-       {"of_table", "group_by", "totals"},
+       {"of_table", "group_by", "totals", "condition"},
        2,
        RowsOfAggregate},
   };
