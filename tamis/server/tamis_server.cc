@@ -166,11 +166,18 @@ std::string TamisServer::Parts::Hello() const {
 std::string TamisServer::Parts::Totals() const {
   const Metrics::Totals totals = metrics.totals();
   const Engine::Knowledge known = store->engine().knowledge();
+  const Engine::Totals work = store->engine().totals();
   nlohmann::ordered_json json = {{"searches", totals.searches},
                                  {"statements", totals.statements},
                                  {"rows", totals.rows},
                                  {"filter_bytes", known.filter_bytes},
-                                 {"indexes_missing", known.indexes_missing}};
+                                 {"indexes_missing", known.indexes_missing},
+                                 {"servers_without_lease", known.servers_without_lease},
+                                 {"writes", work.writes},
+                                 {"writes_unknown", work.writes_unknown},
+                                 {"batches", work.batches},
+                                 {"batch_us", work.batch_time / std::chrono::microseconds(1)},
+                                 {"events", work.events}};
   for (const Explain::Number& number : Explain::Numbers()) {
     json[std::string(number.name)] = totals.sums.*number.value;
   }

@@ -180,6 +180,14 @@ class ConsoleTest(unittest.TestCase):
         page.click("#confirm-yes")
         page.wait("document.querySelector('#log').textContent.includes('Server rs3 is live, it was dead.')")
 
+    def test_writes_are_counted(self):
+        page = self.open_live()
+        self.assertIn("3 rows changed", self.ask(page, "INSERT INTO orders(id, customer) VALUES (100001, 'x'), (100002, 'y'), "
+                                                       "(100003, 'z')"))
+        page.wait("/^[1-9]\\d* writes in the last 10 seconds, [\\d.]+ ms a batch/.test(document.querySelector('#work').textContent)")
+        self.ask(page, "DELETE FROM orders WHERE id > 100000")
+        self.assertIn("3 rows changed", page.text("#outcome"))
+
     def test_region_is_chosen_moved_and_split(self):
         page = self.open_live()
         regions = "Number(/with (\\d+) regions/.exec(document.querySelector('#cells-summary').textContent)[1])"

@@ -7,6 +7,7 @@ export class Model {
   totals = null;
   trouble = null;
   regions = new Map();  // by number: {id, table, server, start, text, bytes, known}
+  version = 0;          // of the tables and regions
   isComplete = false;   // what a stream begins with has come
   #listeners = [];
 
@@ -15,6 +16,7 @@ export class Model {
 
   apply(name, data) {
     const news = [];
+    if (!['servers', 'totals', 'trouble'].includes(name)) ++this.version;
     if (name === 'hello') {
       this.isComplete = false;
       this.regions = new Map();
@@ -66,7 +68,8 @@ export class Model {
   }
 
   #applyRegions({ table, put, removed }, news) {
-    const isKnown = [...this.regions.values()].some((region) => region.table === table);
+    const isNews = this.isComplete && put.some(([id]) => !this.regions.has(id));
+    const isKnown = isNews && [...this.regions.values()].some((region) => region.table === table);
     for (const id of removed) {
       this.regions.delete(id);
       if (this.isComplete) news.push(`Region ${id} of table ${table} is gone.`);

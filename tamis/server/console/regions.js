@@ -36,6 +36,7 @@ export class Regions {
   #model;
   #cells;
   #outcomes = new Map();  // of the last query, by number of the region
+  #sorted = { version: -1, table: '', regions: [] };
   #page = 0;
   #pending = false;
   #onProblem;
@@ -94,9 +95,15 @@ export class Regions {
     this.#showTable();
   }
 
+  // Sorting many regions takes longer than all else, so it is done when they have changed.
   #regions() {
     const table = $('table').value;
-    return [...this.#model.regions.values()].filter((region) => !table || region.table === table).sort(byKey);
+    const { version } = this.#model;
+    if (this.#sorted.version !== version || this.#sorted.table !== table) {
+      const regions = [...this.#model.regions.values()].filter((region) => !table || region.table === table).sort(byKey);
+      this.#sorted = { version, table, regions };
+    }
+    return this.#sorted.regions;
   }
 
   #colours(regions) {

@@ -55,7 +55,9 @@ function show(element, sums) {
 export class Saved {
   #samples = [];  // {time, totals}, the oldest just outside of the window
 
-  constructor(model) {
+  // onTotals(totals, those of the last seconds): also once a second.
+  constructor(model, onTotals) {
+    this.onTotals = onTotals;
     model.listen((name) => {
       if (name === 'hello') this.#samples = [];
       if (model.totals === null || !['totals', 'whole'].includes(name)) return;
@@ -81,5 +83,6 @@ export class Saved {
     }
     show($('saved-start'), totals);
     show($('saved-now'), recent);
+    this.onTotals(totals, recent);
   }
 }
