@@ -29,7 +29,7 @@ static void RaiseNoAnswer(const TamisSettings* settings, const char* why) {
 }
 
 // The rows are read as the types that the table had when the statement was planned.
-static void CheckHeader(TamisAnswer* answer, List* types) {
+static void CheckHeader(TamisAnswer* answer) {
   size_t length = 0;
   char* line = TamisNextLine(answer->request, &length);
   if (line == NULL) RaiseNoAnswer(answer->settings, "it has no record");
@@ -42,7 +42,7 @@ static void CheckHeader(TamisAnswer* answer, List* types) {
   }
   ListCell* cell;
   int i = 0;
-  foreach (cell, types) {
+  foreach (cell, answer->types) {
     const char* type = TamisTextOf(&found[i++]);
     if (type == NULL || strcmp(type, TamisDeclaredType((TamisType)lfirst_int(cell))) == 0) continue;
     TamisForgetTables();
@@ -58,13 +58,13 @@ TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char
                       List* types, bool explain) {
   TamisAnswer* answer = palloc0(sizeof(TamisAnswer));
   answer->settings = settings;
+  answer->types = types;
   answer->count = Max(list_length(types), 1);  // without columns it is NULL
   answer->values = palloc0(sizeof(TamisScalar) * answer->count);
   answer->request =
       TamisBegin(settings, (TamisCall){.path = "/v1/sql",
                                        .body = TamisRequestBody(settings, sql, parameters, explain),
                                        .is_stream = true});
-  CheckHeader(answer, types);
   return answer;
 }
 
@@ -87,9 +87,23 @@ static void ReadLastRecord(TamisAnswer* answer, char* line) {
   answer->is_complete = true;
 }
 
+static void ReadHeader(TamisAnswer* answer) {
+  if (!answer->has_header) CheckHeader(answer);
+  answer->has_header = true;
+}
+
+bool TamisRowIsReady(TamisAnswer* answer) {
+  if (answer->is_complete) return true;
+  if (!TamisLineIsReady(answer->request)) return false;
+  if (answer->has_header) return true;
+  ReadHeader(answer);
+  return TamisLineIsReady(answer->request);
+}
+
 bool TamisNextRow(TamisAnswer* answer) {
   size_t length = 0;
   if (answer->is_complete) return false;
+  ReadHeader(answer);
   char* line = TamisNextLine(answer->request, &length);
   if (line == NULL) RaiseNoAnswer(answer->settings, "its last record is missing");
   if (*line != '[') {

@@ -13,6 +13,8 @@
 typedef struct TamisAnswer {
   const TamisSettings* settings;
   TamisRequest* request;
+  List* types;  // TamisType of each column
+  bool has_header;
   int count;            // of the values of a row
   TamisScalar* values;  // of the current row
   uint64 row_number;    // from 1
@@ -24,6 +26,9 @@ typedef struct TamisAnswer {
 // the current context, and the request ends with it.
 TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char* parameters,
                       List* types, bool explain);
+
+// Whether TamisNextRow would not wait.
+bool TamisRowIsReady(TamisAnswer* answer);
 
 // Moves to the next row. False: there is none, and the answer is complete.
 bool TamisNextRow(TamisAnswer* answer);

@@ -39,7 +39,8 @@ struct TamisRequest {
 
 typedef struct Watched {
   curl_socket_t socket;
-  int what;  // CURL_POLL_IN and so on
+  CURL* easy;  // whose transfer it carries
+  int what;    // CURL_POLL_IN and so on
 } Watched;
 
 static CURLM* multi = NULL;
@@ -104,6 +105,7 @@ static int WatchSocket(CURL* easy, curl_socket_t socket, int what, void* client,
     ++watched_count;
   }
   watched[at].socket = socket;
+  watched[at].easy = easy;
   watched[at].what = what;
   return 0;
 }
@@ -132,7 +134,9 @@ static void Act(curl_socket_t socket, int what) {
   curl_multi_socket_action(multi, socket, what, &running);
 }
 
-static WaitEventSet* MakeWaitSet(void) {
+// The sockets of other transfers are left alone: what has come for them makes their sockets ready,
+// for which an Append may wait.
+static WaitEventSet* MakeWaitSet(const TamisRequest* request) {
 #if PG_VERSION_NUM >= 170000
   WaitEventSet* set = CreateWaitEventSet(NULL, watched_count + 2);
 #else
@@ -143,6 +147,7 @@ static WaitEventSet* MakeWaitSet(void) {
     AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
   }
   for (int i = 0; i < watched_count; ++i) {
+    if (watched[i].easy != request->easy) continue;
     const uint32 events = ((watched[i].what & CURL_POLL_IN) != 0 ? WL_SOCKET_READABLE : 0) |
                           ((watched[i].what & CURL_POLL_OUT) != 0 ? WL_SOCKET_WRITEABLE : 0);
     if (events != 0) AddWaitEventToSet(set, events, watched[i].socket, NULL, NULL);
@@ -150,14 +155,14 @@ static WaitEventSet* MakeWaitSet(void) {
   return set;
 }
 
-// Waits until something happens to one of the backend's transfers, and lets libcurl act on it.
-static void WaitForTransfers(void) {
+// Waits until something happens to the transfer, and lets libcurl act on it.
+static void WaitForTransfer(const TamisRequest* request) {
   WaitEvent events[8];
   int count = 0;
   CHECK_FOR_INTERRUPTS();
   const int64 rest = deadline_ms < 0 ? -1 : Max(deadline_ms - NowMs(), 0);
   if (rest != 0) {
-    WaitEventSet* set = MakeWaitSet();
+    WaitEventSet* set = MakeWaitSet(request);
     count = WaitEventSetWait(set, (long)rest, events, lengthof(events), PG_WAIT_EXTENSION);
     FreeWaitEventSet(set);
   }
@@ -399,7 +404,7 @@ static void AwaitMore(TamisRequest* request) {
     curl_easy_pause(request->easy, CURLPAUSE_CONT);
     NoteEndedTransfers();
   }
-  while (!request->done && request->received == received) WaitForTransfers();
+  while (!request->done && request->received == received) WaitForTransfer(request);
 }
 
 // Reads the whole problem document.
@@ -450,6 +455,40 @@ static void CheckStatus(TamisRequest* request) {
       continue;
     }
     request->is_checked = true;
+  }
+}
+
+static bool HasLine(const TamisRequest* request) {
+  return request->done || request->lines_end > request->read;
+}
+
+bool TamisLineIsReady(TamisRequest* request) {
+  if (HasLine(request)) return true;
+  if (request->paused) {
+    request->paused = false;
+    curl_easy_pause(request->easy, CURLPAUSE_CONT);
+  }
+  for (int i = 0; i < watched_count; ++i) {
+    if (watched[i].easy == request->easy) {
+      Act(watched[i].socket, 0);
+      break;
+    }
+  }
+  NoteEndedTransfers();
+  return HasLine(request);
+}
+
+int TamisSocketOfSent(TamisRequest* request) {
+  curl_off_t sent_at = 0;
+  while (true) {
+    curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+    for (int i = 0; sent_at > 0 && i < watched_count; ++i) {
+      if (watched[i].easy == request->easy && watched[i].what == CURL_POLL_IN) {
+        return watched[i].socket;
+      }
+    }
+    if (HasLine(request)) return PGINVALID_SOCKET;
+    WaitForTransfer(request);
   }
 }
 

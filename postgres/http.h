@@ -31,6 +31,12 @@ TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call);
 // the status is not 200.
 char* TamisNextLine(TamisRequest* request, size_t* length);
 
+// Whether TamisNextLine would not wait.
+bool TamisLineIsReady(TamisRequest* request);
+// Waits until the request has been sent. The socket that becomes readable with its answer;
+// PGINVALID_SOCKET where a line is ready.
+int TamisSocketOfSent(TamisRequest* request);
+
 // The rest of the answer, all of it if nothing was read before.
 char* TamisWholeAnswer(TamisRequest* request);
 

@@ -5,6 +5,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "commands/explain.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -15,6 +16,7 @@
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -34,8 +36,9 @@ typedef struct Modify {
   List* targets;  // the attributes that are set
   AttrNumber whole_row;
   MemoryContext context;  // of one row
+  HTAB* changed;          // the keys of the rows that an UPDATE or a DELETE has changed
   bool is_statement;      // not COPY, nor rows of a partitioned table
-  int rows;
+  int rows;               // that became changes
 } Modify;
 
 int TamisIsForeignRelUpdatable(Relation relation) {
@@ -248,7 +251,6 @@ static void RefuseComputed(const Modify* modify, int attribute) {
 
 static MemoryContext BeginRow(Modify* modify) {
   MemoryContextReset(modify->context);
-  ++modify->rows;
   return MemoryContextSwitchTo(modify->context);
 }
 
@@ -272,6 +274,7 @@ TupleTableSlot* TamisExecForeignInsert(EState* estate, ResultRelInfo* relation,
                 is_null, &parameters);
     ++count;
   }
+  ++modify->rows;
   TamisAddChange(modify->settings, modify->name, kTamisInsert, modify->insert, parameters.data,
                  count);
   MemoryContextSwitchTo(before);
@@ -339,6 +342,42 @@ static void AppendOldRow(const Modify* modify, const ResultRelInfo* relation, co
   }
 }
 
+static uint32 HashKey(const void* key, Size size) {
+  const char* text = *(const char* const*)key;
+  return hash_bytes((const unsigned char*)text, (int)strlen(text));
+}
+
+static int CompareKeys(const void* a, const void* b, Size size) {
+  return strcmp(*(const char* const*)a, *(const char* const*)b);
+}
+
+static HTAB* MakeChangedRows(MemoryContext context) {
+  HASHCTL control = {.keysize = sizeof(char*),
+                     .entrysize = sizeof(char*),
+                     .hash = HashKey,
+                     .match = CompareKeys,
+                     .hcxt = context};
+  return hash_create("rows changed by a statement", 64, &control,
+                     HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
+// Whether the statement has changed the row already: where UPDATE ... FROM finds a row twice,
+// PostgreSQL takes the first time.
+static bool IsChangedAgain(Modify* modify, EState* estate, const ResultRelInfo* relation,
+                           const Datum* values, const bool* nulls) {
+  StringInfoData key;
+  bool found = false;
+  initStringInfo(&key);
+  for (int i = 1; i <= modify->attribute_count; ++i) {
+    if (modify->columns[i - 1] < 0 || RankOf(modify, i) != 0) continue;
+    AppendValue(modify, TypeOf(relation, i), i, values[i - 1], nulls[i - 1], &key);
+  }
+  if (modify->changed == NULL) modify->changed = MakeChangedRows(estate->es_query_cxt);
+  char** entry = hash_search(modify->changed, &key.data, HASH_ENTER, &found);
+  if (!found) *entry = MemoryContextStrdup(estate->es_query_cxt, key.data);
+  return found;
+}
+
 TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
                                        TupleTableSlot* slot, TupleTableSlot* plan_slot) {
   Modify* modify = relation->ri_FdwState;
@@ -353,6 +392,10 @@ TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
   initStringInfo(&sql);
   initStringInfo(&parameters);
   ReadOldRow(modify, relation, plan_slot, &values, &nulls);
+  if (IsChangedAgain(modify, estate, relation, values, nulls)) {
+    MemoryContextSwitchTo(before);
+    return NULL;
+  }
   appendStringInfoString(&sql, "UPDATE ");
   TamisAppendName(&sql, modify->name);
   foreach (cell, modify->targets) {
@@ -366,6 +409,7 @@ TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
     separator = ", ";
   }
   AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
+  ++modify->rows;
   TamisAddChange(modify->settings, modify->name, kTamisUpdate, sql.data, parameters.data, 0);
   MemoryContextSwitchTo(before);
   return slot;
@@ -382,9 +426,14 @@ TupleTableSlot* TamisExecForeignDelete(EState* estate, ResultRelInfo* relation,
   initStringInfo(&sql);
   initStringInfo(&parameters);
   ReadOldRow(modify, relation, plan_slot, &values, &nulls);
+  if (IsChangedAgain(modify, estate, relation, values, nulls)) {
+    MemoryContextSwitchTo(before);
+    return NULL;
+  }
   appendStringInfoString(&sql, "DELETE FROM ");
   TamisAppendName(&sql, modify->name);
   AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
+  ++modify->rows;
   TamisAddChange(modify->settings, modify->name, kTamisDelete, sql.data, parameters.data, 0);
   MemoryContextSwitchTo(before);
   // For RETURNING.

@@ -687,3 +687,8 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
   return make_foreignscan(targets, local, relation->is_grouped ? 0 : rel->relid, sql.parameters,
                           private, relation->is_grouped ? relation->targets : NIL, NIL, outer);
 }
+
+bool TamisIsForeignPathAsyncCapable(ForeignPath* path) {
+  const Planned* relation = path->path.parent->fdw_private;
+  return relation->settings->async_capable;
+}

@@ -27,5 +27,7 @@ void TamisGetForeignRelSize(PlannerInfo* root, RelOptInfo* rel, Oid table_id);
 void TamisGetForeignPaths(PlannerInfo* root, RelOptInfo* rel, Oid table_id);
 ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_id,
                                  ForeignPath* path, List* targets, List* clauses, Plan* outer);
+// Whether an Append may wait for several scans at once.
+bool TamisIsForeignPathAsyncCapable(ForeignPath* path);
 void TamisGetForeignUpperPaths(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input,
                                RelOptInfo* output, void* extra);

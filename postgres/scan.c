@@ -3,6 +3,7 @@
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "commands/vacuum.h"
+#include "executor/execAsync.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -286,11 +287,20 @@ static void FillAttributes(Reading* scan, TupleTableSlot* slot) {
   }
 }
 
+static bool RowIsReady(const Reading* scan) {
+  const MemoryContext before = MemoryContextSwitchTo(scan->context);
+  const bool is_ready = TamisRowIsReady(scan->answer);
+  MemoryContextSwitchTo(before);
+  return is_ready;
+}
+
 TupleTableSlot* TamisIterateForeignScan(ForeignScanState* node) {
   Reading* scan = node->fdw_state;
   TupleTableSlot* slot = node->ss.ss_ScanTupleSlot;
   ExecClearTuple(slot);
   if (scan->answer == NULL) Ask(node);
+  // To an Append an empty slot says then that no row is here yet, or that there is none.
+  if (node->ss.ps.async_capable && !RowIsReady(scan)) return slot;
   const MemoryContext before = MemoryContextSwitchTo(scan->context);
   const bool has_row = TamisNextRow(scan->answer);
   MemoryContextSwitchTo(before);
@@ -307,6 +317,52 @@ void TamisReScanForeignScan(ForeignScanState* node) { EndRequest(node->fdw_state
 
 void TamisEndForeignScan(ForeignScanState* node) {
   if (node->fdw_state != NULL) EndRequest(node->fdw_state);
+}
+
+// ---- Append
+
+// Gives the Append a row or the end, or says that it has to wait.
+static void Produce(AsyncRequest* request) {
+  ForeignScanState* node = (ForeignScanState*)request->requestee;
+  Reading* scan = node->fdw_state;
+  if (scan->answer == NULL) {
+    const MemoryContext before =
+        MemoryContextSwitchTo(node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+    Ask(node);
+    MemoryContextSwitchTo(before);
+  }
+  while (RowIsReady(scan)) {
+    TupleTableSlot* slot = request->requestee->ExecProcNodeReal(request->requestee);
+    if (!TupIsNull(slot) || scan->answer->is_complete) {
+      ExecAsyncRequestDone(request, TupIsNull(slot) ? NULL : slot);
+      return;
+    }
+  }
+  ExecAsyncRequestPending(request);
+}
+
+void TamisForeignAsyncRequest(AsyncRequest* request) { Produce(request); }
+
+void TamisForeignAsyncNotify(AsyncRequest* request) { Produce(request); }
+
+void TamisForeignAsyncConfigureWait(AsyncRequest* request) {
+  AppendState* append = (AppendState*)request->requestor;
+  const Reading* scan = ((ForeignScanState*)request->requestee)->fdw_state;
+  while (request->callback_pending) {
+    const int socket = TamisSocketOfSent(scan->answer->request);
+    if (socket != PGINVALID_SOCKET) {
+      AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL, request);
+      return;
+    }
+    // A row has come meanwhile.
+    request->callback_pending = false;
+    Produce(request);
+    if (request->callback_pending) continue;
+    ExecAsyncResponse(request);
+    if (request->requestee->instrument != NULL) {
+      InstrUpdateTupleCount(request->requestee->instrument, TupIsNull(request->result) ? 0.0 : 1.0);
+    }
+  }
 }
 
 // ---- EXPLAIN

@@ -48,6 +48,7 @@ static const Option kOptions[] = {
     {"buffer_kb", ForeignServerRelationId, kNumber},
     {"invalid_text", ForeignServerRelationId, kInvalidText},
     {"updatable", ForeignServerRelationId, kBool},
+    {"async_capable", ForeignServerRelationId, kBool},
     {"startup_cost", ForeignServerRelationId, kCost},
     {"row_cost", ForeignServerRelationId, kCost},
     {"token_file", UserMappingRelationId, kFile},
@@ -233,6 +234,8 @@ static void Apply(TamisSettings* settings, List* options) {
       settings->invalid_text_is_null = strcmp(value, "null") == 0;
     } else if (strcmp(name, "updatable") == 0) {
       parse_bool(value, &settings->updatable);
+    } else if (strcmp(name, "async_capable") == 0) {
+      parse_bool(value, &settings->async_capable);
     } else if (strcmp(name, "startup_cost") == 0) {
       parse_real(value, &settings->startup_cost, 0, NULL);
     } else if (strcmp(name, "row_cost") == 0) {
@@ -278,6 +281,7 @@ TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id) {
   settings->connect_timeout_ms = 10000;
   settings->buffer_kb = 1024;
   settings->updatable = true;
+  settings->async_capable = true;
   settings->startup_cost = 100;
   settings->row_cost = 0.01;
   Apply(settings, server->options);

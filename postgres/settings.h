@@ -1,6 +1,7 @@
 // TamisSettings: the options of a server, a user mapping and a foreign table, as one.
 //
 //   server         url, ca, token_file, token, connect_timeout_ms, timeout_ms, buffer_kb,
+//                  async_capable,
 //                  invalid_text, updatable, startup_cost, row_cost
 //   user mapping   token_file, token
 //   table          table_name, invalid_text, updatable
@@ -24,6 +25,7 @@ typedef struct TamisSettings {
   int buffer_kb;   // of rows that came and were not taken; then the server waits
   bool invalid_text_is_null;
   bool updatable;
+  bool async_capable;
   double startup_cost;
   double row_cost;
 } TamisSettings;

@@ -32,6 +32,10 @@ Datum tamis_fdw_handler(PG_FUNCTION_ARGS) {
   routine->ReScanForeignScan = TamisReScanForeignScan;
   routine->EndForeignScan = TamisEndForeignScan;
   routine->ExplainForeignScan = TamisExplainForeignScan;
+  routine->IsForeignPathAsyncCapable = TamisIsForeignPathAsyncCapable;
+  routine->ForeignAsyncRequest = TamisForeignAsyncRequest;
+  routine->ForeignAsyncConfigureWait = TamisForeignAsyncConfigureWait;
+  routine->ForeignAsyncNotify = TamisForeignAsyncNotify;
   routine->AnalyzeForeignTable = TamisAnalyzeForeignTable;
   routine->ImportForeignSchema = TamisImportForeignSchema;
   routine->IsForeignRelUpdatable = TamisIsForeignRelUpdatable;

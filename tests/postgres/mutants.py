@@ -66,6 +66,8 @@ MUTANTS = {
                                ["ChangesTest.test_a_function_that_fails_leaves_nothing"]),
     "sent_within_a_transaction": ("modify.c", "return !IsTransactionBlock() &&", "return",
                                   ["ChangesTest.test_rollback_and_savepoints_discard"]),
+    "row_changed_twice": ("modify.c", "return found;\n}", "return false;\n}",
+                          ["ChangesTest.test_a_row_that_a_join_finds_twice_is_changed_once"]),
     "computed_columns_are_sent": ("modify.c", "if (ColumnOf(modify, attribute)->computed) RefuseComputed(modify, attribute);", "",
                                   ["ChangesTest.test_computed_columns_are_read_and_never_set"]),
     "files_for_all": ("settings.c", "if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES)) {", "if (false) {",

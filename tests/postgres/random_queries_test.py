@@ -101,7 +101,7 @@ class Statements:
         if form == 6:
             return self.pick([f"{alias}.f", f"abs({alias}.id) > 3", f"length({alias}.title) = 1", f"{alias}.n = {alias}.id",
                               f"{alias}.d > 1::numeric::double precision", f"{alias}.customer = {alias}.title COLLATE \"C\"",
-                              f"{alias}.t > now() - interval '5 years'", f"{alias}.n = 5::int2 OR {alias}.n < 9::int4",
+                              f"{alias}.t > now() - interval '5 years'", f"({alias}.n = 5::int2 OR {alias}.n < 9::int4)",
                               f"starts_with({alias}.customer, 'a')", f"{alias}.customer ^@ 'a'"])
         if form == 7 and kind == "text":
             collation = self.pick(["C", "en-x-icu"])
@@ -179,7 +179,10 @@ class Statements:
             f"SELECT a.id, x.n FROM @items a, LATERAL (SELECT b.n FROM @places b WHERE b.region = a.customer "
             f"ORDER BY b.region, b.number LIMIT 2) x{self.where('a')}",
             f"SELECT id, rank() OVER (ORDER BY n, id) FROM @items a{self.where('a')}",
-            f"SELECT id FROM @items a{self.where('a')} UNION SELECT number FROM @places"]), False
+            f"SELECT id FROM @items a{self.where('a')} UNION SELECT number FROM @places",
+            f"SELECT id, customer FROM @items a{self.where('a')} UNION ALL SELECT id, title FROM @items a{self.where('a')} UNION ALL "
+            "SELECT number, region FROM @places",
+            f"SELECT count(*), max(n) FROM (SELECT n FROM @items a{self.where('a')} UNION ALL SELECT n FROM @places) u"]), False
 
     def statement(self):
         return self.pick([self.rows, self.rows, self.aggregate, self.join, self.subquery])()

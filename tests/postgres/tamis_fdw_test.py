@@ -339,6 +339,13 @@ class ChangesTest(PostgresTest):
                      "DELETE FROM places WHERE number > 100")
         self.assertEqual(self.stored("SELECT count(*) FROM places"), ["100"])
 
+    def test_a_row_that_a_join_finds_twice_is_changed_once(self):
+        self.cursor.execute("UPDATE orders SET cents = 0 FROM generate_series(1, 3) n WHERE customer = 'kim'")
+        self.assertEqual(self.cursor.rowcount, 2)
+        self.cursor.execute("DELETE FROM orders USING generate_series(1, 3) n WHERE customer = 'kim'")
+        self.assertEqual(self.cursor.rowcount, 2)
+        self.assertEqual(self.rows("SELECT id FROM orders"), [(2,)])
+
     def test_copy_writes_rows(self):
         self.cursor.copy_expert("COPY places FROM STDIN", file=io.StringIO("a\t1\tx\nb\t2\t\\N\n"))
         self.assertEqual(self.rows("SELECT * FROM places ORDER BY 1"), [("a", 1, "x"), ("b", 2, None)])
@@ -381,7 +388,9 @@ class ChangesTest(PostgresTest):
         self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(3,)])
         # A statement sees the table as it was before it.
         self.run_sql("INSERT INTO orders (id) SELECT id + 100 FROM orders UNION ALL SELECT id + 200 FROM orders")
-        self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(9,)])
+        self.run_sql("INSERT INTO orders (id) SELECT CASE WHEN n = 1 THEN 500 ELSE (SELECT max(id) + 500 FROM orders) END "
+                     "FROM generate_series(1, 2) n")
+        self.assertEqual(self.rows("SELECT count(*), max(id) FROM orders"), [(11, 703)])
 
     def test_a_function_that_fails_leaves_nothing(self):
         self.run_sql("CREATE OR REPLACE FUNCTION half() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
@@ -395,7 +404,7 @@ class ChangesTest(PostgresTest):
         cursor = connection.cursor()
         for statement in ("INSERT INTO orders (id) VALUES (60)", "SAVEPOINT a", "INSERT INTO orders (id) VALUES (61)", "SAVEPOINT b",
                           "INSERT INTO orders (id) VALUES (62)", "RELEASE b", "ROLLBACK TO a", "INSERT INTO orders (id) VALUES (63)",
-                          "SAVEPOINT c", "INSERT INTO orders (id) VALUES (64)", "RELEASE c"):
+                          "SAVEPOINT c", "INSERT INTO orders (id) VALUES (64)", "RELEASE c", "SAVEPOINT d", "ROLLBACK TO d"):
             cursor.execute(statement)
         connection.commit()
         cursor.execute("INSERT INTO orders (id) VALUES (65)")
@@ -460,7 +469,7 @@ class FakeServer:
     def __init__(self, url, statement):
         self.table = self.ask(url, "/v1/tables/orders", None)
         self.stream = self.ask(url, "/v1/sql", json.dumps({"sql": statement}).encode())
-        self.cut, self.ends_well, self.status = len(self.stream), True, None
+        self.cut, self.ends_well, self.status, self.barrier = len(self.stream), True, None, None
         fake = self
 
         class Answers(http.server.BaseHTTPRequestHandler):
@@ -471,6 +480,8 @@ class FakeServer:
 
             def do_POST(self):  # pylint: disable=invalid-name
                 self.rfile.read(int(self.headers["Content-Length"]))
+                if fake.barrier is not None:
+                    fake.barrier.wait(30)
                 if fake.status is not None:
                     self.send_response(fake.status)
                     self.send_header("Content-Length", "6")
@@ -714,6 +725,36 @@ class TroubleTest(PostgresTest):
         self.refused("57P03", "try again", "INSERT INTO orders (id) VALUES (5)")
         holder.close()
         self.assertEqual(self.rows("SELECT count(*) FROM orders WHERE id = 5"), [(0,)])
+
+    def test_an_append_asks_all_servers_at_once(self):
+        statement = "SELECT id, customer FROM orders"
+        barrier = threading.Barrier(3)
+        for number in range(3):
+            fake = FakeServer(self.store.url, self.remote(statement)[0])
+            self.addCleanup(fake.close)
+            fake.barrier = barrier  # no server answers before all have been asked
+            self.run_sql(f"CREATE SERVER s{number} FOREIGN DATA WRAPPER tamis_fdw OPTIONS (url '{fake.url}')",
+                         f"CREATE FOREIGN TABLE o{number} (id bigint NOT NULL, customer text COLLATE \"C\") SERVER s{number} "
+                         "OPTIONS (table_name 'orders')")
+        united = " UNION ALL ".join(f"SELECT id, customer FROM o{number}" for number in range(3))
+        self.assertEqual(self.plan(united).count("Async Foreign Scan"), 3)
+        self.assertEqual(sorted(self.rows(united)), sorted(self.rows(statement) * 3))
+
+    def test_an_append_over_one_server_gives_all_rows(self):
+        self.fill(20000)
+        self.run_sql("ALTER SERVER shop OPTIONS (ADD buffer_kb '1')")
+        united = "SELECT id, customer FROM orders UNION ALL SELECT cents, customer FROM orders WHERE cents % 2 = 0 UNION ALL " \
+                 "SELECT id, customer FROM orders WHERE customer = 'kim'"
+        self.assertEqual(self.plan(united).count("Async Foreign Scan"), 3)
+        found = self.rows(united)
+        self.run_sql("ALTER SERVER shop OPTIONS (ADD async_capable 'false')")
+        self.assertNotIn("Async", self.plan(united))
+        self.assertEqual(sorted(found), sorted(self.rows(united)))
+        self.run_sql("ALTER SERVER shop OPTIONS (SET async_capable 'true')")
+        self.assertEqual(len(self.rows(united + " LIMIT 5")), 5)
+        self.assertIn("Requests: 1", self.plan(united, "ANALYZE, COSTS OFF, TIMING OFF"))
+        self.store.stop(signal.SIGKILL)
+        self.refused("HV00N", "cannot reach server", united)
 
     def test_several_scans_of_one_statement_stream_side_by_side(self):
         self.fill(20000)
