@@ -83,7 +83,7 @@ final class FilterClearer {
 
   /** Clears all that may be cleared now. False: something was not decided, or no write allows it now. */
   boolean clear(IndexedRegion region, Schema.Index index, IndexFilter filter) throws IOException {
-    while (!region.isClosing() && !region.table.expires && region.filters.get(index.id) == filter) {
+    while (mayClear(region, index, filter)) {
       ReadView old = Fault.CLEARED_BY_OLD_SNAPSHOT.isOn() ? new ReadView(region.region) : null;
       Clearing clearing = filter.beginClearing(CELLS_AT_ONCE);
       try (ReadView view = old != null ? old : new ReadView(region.region)) {
@@ -94,6 +94,11 @@ final class FilterClearer {
       if (clearing.cells.length < CELLS_AT_ONCE) return clearing.rangeKnown || !clearing.range;
     }
     return false;
+  }
+
+  private static boolean mayClear(IndexedRegion region, Schema.Index index, IndexFilter filter) {
+    boolean complete = region.complete().contains(index.id) || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
+    return complete && !region.table.expires && !region.isClosing() && region.filters.get(index.id) == filter;
   }
 
   /** The search for the entries that a round of clearing asks for, in one snapshot. */

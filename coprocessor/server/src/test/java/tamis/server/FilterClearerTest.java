@@ -395,6 +395,25 @@ class FilterClearerTest {
     assertEquals(1, cellsBesideARebuild());
   }
 
+  /** Files are to be loaded, which come without their entries. */
+  private static int cellsBeforeALoad() throws Exception {
+    try (RegionForTest test = open()) {
+      put(test, "r", "v10");
+      put(test, "s", "v20");
+      test.indexed().setComplete(Collections.emptySet());
+      delete(test, "r");
+      TestServer.clear(test.indexed());
+      return filter(test).occupiedCells();
+    }
+  }
+
+  @Test
+  void nothingIsClearedWhereAnIndexIsNotComplete() throws Exception {
+    assertEquals(2, cellsBeforeALoad());
+    Fault.only(Fault.CLEARED_WHILE_INCOMPLETE);
+    assertEquals(1, cellsBeforeALoad());
+  }
+
   /** A coordinator that knows the filter excludes the region from what is cleared, and from nothing else. */
   @Test
   void coordinatorsFollow() throws Exception {
