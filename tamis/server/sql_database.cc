@@ -70,6 +70,7 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
   sandbox_.TakeRefusal();
+  session_->failure = Status::Ok();
   const std::string text = RewriteMinimum(sql, session_->engine.get()).value_or(sql);
   const int rc =
       sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement, &rest);
@@ -117,6 +118,15 @@ Status SqlDatabase::ErrorOf(int rc) {
   std::string refusal = sandbox_.TakeRefusal();
   if (!refusal.empty()) return InvalidArgument(std::move(refusal));
   const std::string message = db_ == nullptr ? sqlite3_errstr(rc) : sqlite3_errmsg(db_);
+  // The engine's own code says whether a change may have been made, and whether to ask again.
+  const StatusCode failure = session_->failure.code();
+  if (failure == StatusCode::kDeadlineExceeded || failure == StatusCode::kUnavailable ||
+      failure == StatusCode::kDataLoss) {
+    return Status(failure, message);
+  }
+  // Rows were changed meanwhile. Others of the statement may stand, so that it is not to be sent
+  // again without a look at them.
+  if (failure == StatusCode::kBusy) return FailedPrecondition(message);
   if (rc == SQLITE_INTERRUPT || session_->cancelled) {
     // The table's own message says more: a write may stand.
     return Cancelled(message == "interrupted" ? message : "interrupted: " + message);

@@ -260,7 +260,15 @@ class SqlService::Statement final : public RunningStatement {
   void Fail(Status status) {
     {
       std::lock_guard lock(mutex_);
-      if (!cancelled_.ok() && status.code() == StatusCode::kCancelled) status = cancelled_;
+      if (!cancelled_.ok() && status.code() == StatusCode::kCancelled) {
+        status = MayHaveChanged() ? status.WithContext(cancelled_.message()) : cancelled_;
+      }
+    }
+    // Nobody is asked to send a change again of which a part may stand.
+    const bool retried =
+        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kCancelled;
+    if (MayHaveChanged() && retried) {
+      status = DeadlineExceeded(status.message() + "; a change may have been made");
     }
     End(status.code() == StatusCode::kDeadlineExceeded ? "timed out"
         : status.code() == StatusCode::kCancelled      ? "cancelled"
@@ -269,6 +277,10 @@ class SqlService::Statement final : public RunningStatement {
     const int http_status = HttpStatusOf(status.code());
     out_ += "{\"error\":" + ProblemText(http_status, status) + "}\n";
     SendPart([this](bool) { exchange_->Abort(); });
+  }
+
+  bool MayHaveChanged() const {
+    return statement_ != nullptr && sqlite3_stmt_readonly(statement_) == 0;
   }
 
   void End(const std::string& outcome) {

@@ -264,6 +264,25 @@ TEST_F(TamisServerTest, StatementsEndAfterTheirTime) {
   EXPECT_EQ(Rows("SELECT 1"), json({{1}}));
 }
 
+TEST_F(TamisServerTest, ChangeThatIsCutOffMayHaveBeenMade) {
+  Start();
+  for (const char* name : {"rs1", "rs2"}) {
+    const Status paused = AwaitStatus(&store_->engine().executor(), {}, [&](auto done) {
+      store_->admin().PauseServer(name, std::move(done));
+    });
+    ASSERT_TRUE(paused.ok()) << paused;
+  }
+  const auto changed =
+      Sql({{"sql", "INSERT INTO cities VALUES ('new', 1, 2.0, x'00')"}, {"timeout_ms", 100}});
+  EXPECT_EQ(changed.status, 504) << changed.body;
+  EXPECT_THAT(changed.body, HasSubstr("may"));
+  EXPECT_FALSE(changed.headers.contains("Retry-After"));
+  // A query changed nothing, and says so by its own time.
+  const auto asked = Sql({{"sql", "SELECT * FROM cities"}, {"timeout_ms", 100}});
+  EXPECT_EQ(asked.status, 504) << asked.body;
+  EXPECT_THAT(asked.body, HasSubstr("timeout_ms"));
+}
+
 TEST_F(TamisServerTest, ADisconnectEndsTheStatement) {
   Start();
   HttpClient client(server_->port());

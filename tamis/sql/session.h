@@ -40,6 +40,9 @@ struct Session {
   bool searches_lost = false;
   // How many statements are being explained, one for the sake of the other.
   int explains = 0;
+  // The failure of the last method of a table, whose code SQLite does not hand on. A program that
+  // wants it clears it before it prepares a statement.
+  Status failure;
   // False: servers send rows, never groups of them.
   bool groups = true;
   // So many groups are put into an order for GROUP BY; of more, the rows are read in it.

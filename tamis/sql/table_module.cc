@@ -78,7 +78,9 @@ int Fail(sqlite3_vtab* vtab, int rc, const std::string& message) {
 }
 
 int Fail(sqlite3_vtab* vtab, const Status& status) {
-  return status.ok() ? SQLITE_OK : Fail(vtab, ResultCode(status), status.message());
+  if (status.ok()) return SQLITE_OK;
+  TableOf(vtab)->session->failure = status;
+  return Fail(vtab, ResultCode(status), status.message());
 }
 
 // ---- Connecting

@@ -81,7 +81,7 @@ Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema,
       if (outcome.ok()) continue;
       // That something may stand is worth more to know than that something was not done.
       const bool unknown = outcome.code() == StatusCode::kDeadlineExceeded;
-      if (failed++ == 0 || (unknown && first.code() == StatusCode::kCancelled)) {
+      if (failed++ == 0 || (unknown && first.code() != StatusCode::kDeadlineExceeded)) {
         first = std::move(outcome);
       }
     }

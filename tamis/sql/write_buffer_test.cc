@@ -50,6 +50,26 @@ class WriteBufferTest : public testing::Test {
   int taken_ = 0;
 };
 
+TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesThatFailed) {
+  cluster_.servers["a"]->mutate = [](const pb::MutateRequest& request, auto done) {
+    pb::MutateReply reply;
+    for (const pb::RegionMutations& mutations : request.regions()) {
+      auto* result = reply.add_regions();
+      result->set_region_id(mutations.region_id());
+      for (int i = 0; i < mutations.mutations_size(); ++i) {
+        result->add_results()->set_code(pb::Error::ALREADY_EXISTS);
+      }
+    }
+    done(std::move(reply));
+  };
+  cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto) {};  // it hangs
+  Add(1);
+  Add(10'001);
+  executor_.PostAfter(milliseconds(100), [this] { cancelled_ = true; });
+  const Status status = Send();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+}
+
 TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesNotSent) {
   cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto) {};  // it hangs
   for (int64_t id = 9500; id < 12'500; ++id) Add(id);
