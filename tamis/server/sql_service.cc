@@ -264,7 +264,7 @@ class SqlService::Statement final : public RunningStatement {
         status = MayHaveChanged() ? status.WithContext(cancelled_.message()) : cancelled_;
       }
     }
-    // Nobody is asked to send a change again of which a part may stand.
+    // A change is not to be sent again when a part may stand.
     const bool retried =
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kCancelled;
     if (MayHaveChanged() && retried) {
