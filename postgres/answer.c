@@ -8,13 +8,15 @@
 #define SHOWN_VALUES 5
 #define SHOWN_BYTES 40
 
-char* TamisRequestBody(const TamisSettings* settings, const char* sql, const char* parameters,
-                       bool explain) {
+char* TamisRequestBody(const TamisSettings* settings, TamisStatement statement, bool explain) {
   StringInfoData body;
   initStringInfo(&body);
   appendStringInfoString(&body, "{\"sql\":");
-  TamisAppendText(&body, sql);
-  appendStringInfo(&body, ",\"parameters\":[%s],\"exact_texts\":true", parameters);
+  TamisAppendText(&body, statement.sql);
+  appendStringInfo(&body, ",\"parameters\":[%s],\"exact_texts\":true,\"tables\":{",
+                   statement.parameters);
+  TamisAppendText(&body, statement.table);
+  appendStringInfo(&body, ":%u}", statement.table_id);
   if (explain) appendStringInfoString(&body, ",\"explain\":true");
   if (settings->timeout_ms > 0) appendStringInfo(&body, ",\"timeout_ms\":%d", settings->timeout_ms);
   appendStringInfoChar(&body, '}');
@@ -45,17 +47,15 @@ static void CheckHeader(TamisAnswer* answer) {
   foreach (cell, answer->types) {
     const char* type = TamisTextOf(&found[i++]);
     if (type == NULL || strcmp(type, TamisDeclaredType((TamisType)lfirst_int(cell))) == 0) continue;
-    TamisForgetTables();
     ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
-                    errmsg("server \"%s\": a table was made anew with other types since this "
-                           "statement was planned",
+                    errmsg("server \"%s\": a column has another type than its table's description",
                            answer->settings->server_name),
                     errhint("Run it again.")));
   }
 }
 
-TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char* parameters,
-                      List* types, bool explain) {
+TamisAnswer* TamisAsk(const TamisSettings* settings, TamisStatement statement, List* types,
+                      bool explain) {
   TamisAnswer* answer = palloc0(sizeof(TamisAnswer));
   answer->settings = settings;
   answer->types = types;
@@ -63,7 +63,7 @@ TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char
   answer->values = palloc0(sizeof(TamisScalar) * answer->count);
   answer->request =
       TamisBegin(settings, (TamisCall){.path = "/v1/sql",
-                                       .body = TamisRequestBody(settings, sql, parameters, explain),
+                                       .body = TamisRequestBody(settings, statement, explain),
                                        .is_stream = true});
   return answer;
 }

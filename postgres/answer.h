@@ -10,6 +10,13 @@
 #include "settings.h"
 #include "values.h"
 
+typedef struct TamisStatement {
+  const char* sql;
+  const char* parameters;  // JSON values with commas between them
+  const char* table;       // that the statement was made for
+  uint32 table_id;
+} TamisStatement;
+
 typedef struct TamisAnswer {
   const TamisSettings* settings;
   TamisRequest* request;
@@ -24,8 +31,8 @@ typedef struct TamisAnswer {
 
 // Sends the statement; `types` is a list of the TamisType of each column. All memory is taken in
 // the current context, and the request ends with it.
-TamisAnswer* TamisAsk(const TamisSettings* settings, const char* sql, const char* parameters,
-                      List* types, bool explain);
+TamisAnswer* TamisAsk(const TamisSettings* settings, TamisStatement statement, List* types,
+                      bool explain);
 
 // Whether TamisNextRow would not wait.
 bool TamisRowIsReady(TamisAnswer* answer);
@@ -38,5 +45,4 @@ void TamisRaiseValue(const TamisAnswer* answer, int number, const TamisReader* r
                      const char* why) pg_attribute_noreturn();
 
 // The body of a request.
-char* TamisRequestBody(const TamisSettings* settings, const char* sql, const char* parameters,
-                       bool explain);
+char* TamisRequestBody(const TamisSettings* settings, TamisStatement statement, bool explain);

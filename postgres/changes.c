@@ -16,6 +16,7 @@
 typedef struct Change {
   TamisSettings* settings;
   char* table;
+  uint32 table_id;
   TamisChangeKind kind;
   char* sql;
   char* parameters;
@@ -40,8 +41,8 @@ TamisSettings* TamisKeepSettings(const TamisSettings* settings) {
   return kept;
 }
 
-void TamisAddChange(TamisSettings* settings, const char* table, TamisChangeKind kind,
-                    const char* sql, const char* parameters, int count) {
+void TamisAddChange(TamisSettings* settings, const char* table, uint32 table_id,
+                    TamisChangeKind kind, const char* sql, const char* parameters, int count) {
   if (list_length(changes) == MAX_CHANGES) {
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("a transaction holds at most %d changes of foreign tables", MAX_CHANGES),
@@ -51,6 +52,7 @@ void TamisAddChange(TamisSettings* settings, const char* table, TamisChangeKind 
   Change* change = palloc0(sizeof(Change));
   change->settings = settings;
   change->table = (char*)table;
+  change->table_id = table_id;
   change->kind = kind;
   change->sql = kind == kTamisInsert ? (char*)sql : pstrdup(sql);
   change->parameters = pstrdup(parameters);
@@ -168,11 +170,14 @@ static int SendFrom(int first) {
   initStringInfo(&sql);
   initStringInfo(&parameters);
   const int rows = MakeStatement(first, &sql, &parameters);
+  const TamisStatement statement = {.sql = sql.data,
+                                    .parameters = parameters.data,
+                                    .table = change->table,
+                                    .table_id = change->table_id};
   TamisRequest* request = TamisBegin(
-      change->settings,
-      (TamisCall){.path = "/v1/sql",
-                  .body = TamisRequestBody(change->settings, sql.data, parameters.data, false),
-                  .is_change = true});
+      change->settings, (TamisCall){.path = "/v1/sql",
+                                    .body = TamisRequestBody(change->settings, statement, false),
+                                    .is_change = true});
   CheckOutcome(change, rows, TamisWholeAnswer(request));
   MemoryContextSwitchTo(before);
   MemoryContextDelete(context);

@@ -23,8 +23,8 @@ TamisSettings* TamisKeepSettings(const TamisSettings* settings);
 
 // Adds a change. `sql` of an insert ends with VALUES; its row is `count` values. For other changes
 // it is the whole statement, which changes one row. `settings` and `table` are kept.
-void TamisAddChange(TamisSettings* settings, const char* table, TamisChangeKind kind,
-                    const char* sql, const char* parameters, int count);
+void TamisAddChange(TamisSettings* settings, const char* table, uint32 table_id,
+                    TamisChangeKind kind, const char* sql, const char* parameters, int count);
 
 int TamisChangeCount(void);
 

@@ -8,10 +8,12 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "json.h"
+#include "table.h"
 
 struct TamisRequest {
   const TamisSettings* settings;
@@ -379,6 +381,14 @@ void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bo
                            "answers",
                            settings->server_name, status),
                     errhint("Look at the option \"url\": %s.", settings->url)));
+  }
+  if (status == 409 && strstr(detail, "made anew") != NULL) {
+    // Plans, also those of prepared statements, were made for the table before.
+    TamisForgetTables();
+    InvalidateSystemCaches();
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("server \"%s\": %s", settings->server_name, detail),
+                    errhint("Run the statement again.")));
   }
   // "busy" is said before a statement begins.
   const bool is_unknown =

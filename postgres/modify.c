@@ -275,8 +275,8 @@ TupleTableSlot* TamisExecForeignInsert(EState* estate, ResultRelInfo* relation,
     ++count;
   }
   ++modify->rows;
-  TamisAddChange(modify->settings, modify->name, kTamisInsert, modify->insert, parameters.data,
-                 count);
+  TamisAddChange(modify->settings, modify->name, modify->table->id, kTamisInsert, modify->insert,
+                 parameters.data, count);
   MemoryContextSwitchTo(before);
   return slot;
 }
@@ -410,7 +410,8 @@ TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
   }
   AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
   ++modify->rows;
-  TamisAddChange(modify->settings, modify->name, kTamisUpdate, sql.data, parameters.data, 0);
+  TamisAddChange(modify->settings, modify->name, modify->table->id, kTamisUpdate, sql.data,
+                 parameters.data, 0);
   MemoryContextSwitchTo(before);
   return slot;
 }
@@ -434,7 +435,8 @@ TupleTableSlot* TamisExecForeignDelete(EState* estate, ResultRelInfo* relation,
   TamisAppendName(&sql, modify->name);
   AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
   ++modify->rows;
-  TamisAddChange(modify->settings, modify->name, kTamisDelete, sql.data, parameters.data, 0);
+  TamisAddChange(modify->settings, modify->name, modify->table->id, kTamisDelete, sql.data,
+                 parameters.data, 0);
   MemoryContextSwitchTo(before);
   // For RETURNING.
   ExecClearTuple(slot);

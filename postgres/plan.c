@@ -683,7 +683,8 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
   AppendFrom(&sql, &head);
   List* private = list_make5(makeString(head.data), makeString(where.data), makeString(tail.data),
                              sql.types, attributes);
-  private = lappend(lappend(private, outputs), types);
+  private = lappend(lappend(private, outputs), makeInteger((int)sql.table->id));
+  private = lappend(private, types);
   return make_foreignscan(targets, local, relation->is_grouped ? 0 : rel->relid, sql.parameters,
                           private, relation->is_grouped ? relation->targets : NIL, NIL, outer);
 }

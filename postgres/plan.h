@@ -13,6 +13,7 @@ typedef enum TamisPlanPart {
   kTamisTypes,       // IntList: the TamisType of each parameter of fdw_exprs
   kTamisAttributes,  // IntList: the attribute that each value of a row is; NIL for aggregates
   kTamisOutputs,     // IntList: the TamisOutput of each entry of an aggregate's fdw_scan_tlist
+  kTamisTableId,     // Integer: the table's id in the store
   kTamisColumnTypes  // IntList: the TamisType of each value of a row; kTamisOther: any
 } TamisPlanPart;
 

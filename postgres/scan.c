@@ -183,8 +183,12 @@ static void Ask(ForeignScanState* node) {
   initStringInfo(&sql);
   initStringInfo(&parameters);
   AppendSql(scan, Arguments(scan, node->ss.ps.ps_ExprContext), NIL, &sql, &parameters);
-  scan->answer = TamisAsk(scan->settings, sql.data, parameters.data, Part(scan, kTamisColumnTypes),
-                          scan->explain);
+  const TamisStatement statement = {
+      .sql = sql.data,
+      .parameters = parameters.data,
+      .table = scan->table,
+      .table_id = (uint32)intVal(list_nth(scan->private, kTamisTableId))};
+  scan->answer = TamisAsk(scan->settings, statement, Part(scan, kTamisColumnTypes), scan->explain);
   MemoryContextSwitchTo(before);
   ++scan->totals.requests;
 }
@@ -449,7 +453,9 @@ static int SampleRows(Relation relation, int level, HeapTuple* sample, int wante
   appendStringInfoString(&sql, " FROM ");
   TamisAppendName(&sql, table->name);
   reservoir_init_selection_state(&reservoir, wanted);
-  TamisAnswer* answer = TamisAsk(settings, sql.data, "", types, false);
+  const TamisStatement statement = {
+      .sql = sql.data, .parameters = "", .table = table->name, .table_id = table->id};
+  TamisAnswer* answer = TamisAsk(settings, statement, types, false);
   while (TamisNextRow(answer)) {
     int place = kept;
     vacuum_delay_point();

@@ -82,12 +82,12 @@ bool TamisCanHold(Oid pg_type, TamisType type) {
 }
 
 void TamisAppendName(StringInfo out, const char* name) {
-  appendStringInfoChar(out, '"');
+  appendStringInfoChar(out, '`');
   for (; *name != '\0'; ++name) {
-    if (*name == '"') appendStringInfoChar(out, '"');
+    if (*name == '`') appendStringInfoChar(out, '`');
     appendStringInfoChar(out, *name);
   }
-  appendStringInfoChar(out, '"');
+  appendStringInfoChar(out, '`');
 }
 
 // ---- Descriptions
@@ -138,6 +138,7 @@ static TamisTable* ReadTable(JsonbContainer* document) {
         TamisMember(index, "where") == NULL && (nulls == NULL || strcmp(nulls, "skip") != 0);
     table->orders[table->order_count++] = order;
   }
+  table->id = (uint32)TamisNumberMember(document, "id", 0);
   table->estimated_rows = TamisNumberMember(document, "estimated_rows", 1000);
   return table;
 }

@@ -38,6 +38,7 @@ typedef struct TamisTable {
   TamisColumn* columns;
   int order_count;
   TamisOrder* orders;  // the first one is the key's
+  uint32 id;           // another one after the table was dropped and made anew
   double estimated_rows;
 } TamisTable;
 
@@ -66,5 +67,5 @@ bool TamisCanHold(Oid pg_type, TamisType type);
 // Whether they also are compared in the same way. `pg_type` may be one of several types.
 bool TamisIsSame(Oid pg_type, TamisType type);
 
-// Appends "name" in quotes.
+// Appends `name` in its quotes. SQLite takes "name" for a text where there is no such column.
 void TamisAppendName(StringInfo out, const char* name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -27,6 +28,7 @@ struct SqlRequest {
   bool explain = false;
   bool explain_regions = false;
   NotUtf8 not_utf8 = NotUtf8::kReplaced;
+  std::map<std::string, uint64_t> tables;  // their ids, as the client knows them
 };
 
 Result<SqlRequest> ParseRequest(const std::string& body) {
@@ -58,13 +60,19 @@ Result<SqlRequest> ParseRequest(const std::string& body) {
     } else if (name == "explain" || name == "explain_regions") {
       if (!value.is_boolean()) return wrong("true or false");
       (name == "explain" ? request.explain : request.explain_regions) = value.get<bool>();
+    } else if (name == "tables") {
+      const auto is_id = [](const auto& id) { return id.is_number_unsigned(); };
+      if (!value.is_object() || !std::all_of(value.begin(), value.end(), is_id)) {
+        return wrong("an object with ids of tables");
+      }
+      for (const auto& [table, id] : value.items()) request.tables[table] = id.get<uint64_t>();
     } else if (name == "exact_texts") {
       if (!value.is_boolean()) return wrong("true or false");
       request.not_utf8 = value.get<bool>() ? NotUtf8::kExact : NotUtf8::kReplaced;
     } else {
       return InvalidArgument(what + "\"" + name +
                              "\" is no member; they are sql, parameters, timeout_ms, max_rows, "
-                             "explain, explain_regions and exact_texts");
+                             "explain, explain_regions, tables and exact_texts");
     }
   }
   if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is missing");
@@ -144,6 +152,7 @@ class SqlService::Statement final : public RunningStatement {
     }
     if (!prepared.ok()) return Fail(prepared);
     if (statement_ == nullptr) return Fail(InvalidArgument("the text has no statement"));
+    if (const Status same = CheckTables(); !same.ok()) return Fail(same);
     if (const Status bound = database_->Bind(statement_, request_.parameters); !bound.ok()) {
       return Fail(bound);
     }
@@ -163,6 +172,17 @@ class SqlService::Statement final : public RunningStatement {
     AppendJsonHeader(statement_, &out_);
     out_ += is_stream_ ? "}\n" : ",\"rows\":[";
     Step();
+  }
+
+  // A client that has planned with a table's types must not ask another table of its name.
+  Status CheckTables() {
+    for (const auto& [name, id] : request_.tables) {
+      TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database_->session()->engine->Table(name));
+      if (table->id == id) continue;
+      return FailedPrecondition("table \"" + name +
+                                "\" was dropped and made anew since it was described");
+    }
+    return Status::Ok();
   }
 
   Status TakeAndPrepare(bool fresh) {

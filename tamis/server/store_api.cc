@@ -49,6 +49,7 @@ Json TableJson(const TableSchema& table) {
   Json indexes = Json::array();
   for (const IndexSpec& index : table.indexes) indexes.push_back(IndexJson(table, index));
   return {{"name", table.name},
+          {"id", table.id},
           {"version", table.version},
           {"columns", std::move(columns)},
           {"key", ColumnNames(table, table.key)},

@@ -123,6 +123,21 @@ TEST_F(TamisServerTest, BytesInfiniteNumbersAndOtherTextsAreExactWhereTheRequest
   EXPECT_EQ(exact["texts_not_utf8"], 1);
 }
 
+TEST_F(TamisServerTest, AStatementIsRefusedWhereATableWasMadeAnewSinceTheClientKnowsIt) {
+  Start();
+  const json id = json::parse(Ask("GET", "/v1/tables/cities").body)["id"];
+  json request = {{"sql", "SELECT name FROM cities"}, {"tables", {{"cities", id}}}};
+  EXPECT_EQ(Sql(request).status, 200);
+  request["tables"]["cities"] = id.get<uint64_t>() + 1;
+  const auto refused = Sql(request);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("was dropped and made anew"));
+  request["tables"] = {{"none", 1}};
+  EXPECT_EQ(Sql(request).status, 404);
+  request["tables"] = {{"cities", "x"}};
+  EXPECT_EQ(Sql(request).status, 400);
+}
+
 TEST_F(TamisServerTest, AStreamEndsWithARecordThatSaysSo) {
   Start();
   const auto answer = Sql({{"sql", Count("100000")}}, kStream);
