@@ -97,6 +97,8 @@ public enum Fault {
   INCLUDED_COLUMNS_NOT_USED,
   /** A write that touches only columns of conditions of indexes writes no entry. */
   CONDITION_COLUMNS_NOT_USED,
+  /** An entry that a hidden version may have given is taken for one that stands. */
+  UNCERTAIN_ENTRIES_TAKEN_FOR_THERE,
   /** A version of a condition's column that may come to show is not looked at. */
   HIDDEN_CONDITIONS_OVERLOOKED,
   /** An entry whose key stays keeps its included columns. */

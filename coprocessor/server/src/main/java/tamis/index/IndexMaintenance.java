@@ -413,6 +413,12 @@ public final class IndexMaintenance {
         context.held.add(wanted);
         IndexEntry there = old.get(entry.getKey());
         boolean complete = region.complete().contains(wanted.index.id);
+        // A hidden version may have lost its entry when another one came to show: whether it stands is read.
+        if (there != null && complete && !there.certain && !Fault.UNCERTAIN_ENTRIES_TAKEN_FOR_THERE.isOn()) {
+          missing.put(wanted.key, wanted);
+          missingWith.put(entry.getKey(), operation);
+          continue;
+        }
         // Where cells expire, an entry is as young as its youngest cell.
         boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
         boolean doubtful = there != null && there.certain && !wanted.certain;
