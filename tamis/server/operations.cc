@@ -5,6 +5,7 @@
 
 #include "tamis/base/answers.h"
 #include "tamis/base/exception_status.h"
+#include "tamis/server/json_body.h"
 #include "tamis/server/problem.h"
 
 namespace tamis::server {
@@ -24,7 +25,7 @@ Result<RegionId> RegionOf(const Call& call) {
 }
 
 Result<std::string> ServerOf(const Call& call) {
-  const auto body = nlohmann::json::parse(call.request().body, nullptr, /*allow_exceptions=*/false);
+  TAMIS_ASSIGN_OR_RETURN(const nlohmann::json body, ParseJsonBody(call.request().body));
   if (!body.is_object() || !body.contains("server") || !body["server"].is_string()) {
     return InvalidArgument(
         "cannot move the region: the body must name a server, such as {\"server\": \"rs1\"}");

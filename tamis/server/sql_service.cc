@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tamis/base/exception_status.h"
+#include "tamis/server/json_body.h"
 #include "tamis/server/json_rows.h"
 #include "tamis/server/problem.h"
 #include "tamis/server/worker_threads.h"
@@ -33,7 +34,9 @@ struct SqlRequest {
 
 Result<SqlRequest> ParseRequest(const std::string& body) {
   const std::string what = "cannot read the request: ";
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  auto parsed = ParseJsonBody(body);
+  if (!parsed.ok()) return parsed.status().WithContext("cannot read the request");
+  const nlohmann::json json = *std::move(parsed);
   if (!json.is_object()) {
     return InvalidArgument(what +
                            "its body must be a JSON object, such as {\"sql\": \"SELECT 1\"}");

@@ -5,6 +5,7 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/server_state_name.h"
+#include "tamis/server/json_body.h"
 #include "tamis/server/json_rows.h"
 #include "tamis/server/problem.h"
 
@@ -138,12 +139,6 @@ Status RefuseConditions(const Request& request) {
                            " is not supported; write UPDATE ... WHERE in POST /v1/sql");
   }
   return Status::Ok();
-}
-
-Result<nlohmann::json> Body(const Request& request) {
-  auto json = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return InvalidArgument("the body of the request is no JSON");
-  return json;
 }
 
 }  // namespace
@@ -281,7 +276,7 @@ Response StoreApi::PutRow(const Call& call) {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
     TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-    TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, Body(call.request()));
+    TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, ParseJsonBody(call.request().body));
     if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
     for (size_t i = 0; i < table->key.size(); ++i) {
       const std::string& name = table->columns[table->key[i]].name;
@@ -315,7 +310,7 @@ Response StoreApi::PostRows(const Call& call) {
   return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
-    TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, Body(call.request()));
+    TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, ParseJsonBody(call.request().body));
     if (!rows.is_array()) return InvalidArgument("the body must be a JSON array of objects");
     uint64_t written = 0;
     for (const nlohmann::json& row : rows) {

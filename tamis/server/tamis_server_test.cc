@@ -197,7 +197,7 @@ TEST_F(TamisServerTest, RequestsThatAreWrongAreRefusedWithAReason) {
     EXPECT_EQ(answer.status, 400) << body;
     return json::parse(answer.body).value("detail", "");
   };
-  EXPECT_THAT(refusal(""), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refusal(""), HasSubstr("the body of the request is no JSON"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("must be a JSON object"));
   EXPECT_THAT(refusal("{}"), HasSubstr("\"sql\" is missing"));
   EXPECT_THAT(refusal(R"({"sql": 1})"), HasSubstr("\"sql\" must be text"));
@@ -211,6 +211,30 @@ TEST_F(TamisServerTest, RequestsThatAreWrongAreRefusedWithAReason) {
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1\u0000"})"), HasSubstr("NUL"));
   EXPECT_THAT(refusal(R"({"sql": "SELECT other FROM cities"})"), HasSubstr("no such column"));
   EXPECT_EQ(Sql({{"sql", "SELECT 1; -- the end"}}).status, 200);
+}
+
+// A library that copies JSON by recursion would end the process.
+TEST_F(TamisServerTest, JsonOfManyLevelsIsRefused) {
+  Start();
+  const auto nested = [](size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  const auto detail = [](const HttpClient::Answer& answer) {
+    EXPECT_EQ(answer.status, 400);
+    return json::parse(answer.body).value("detail", "");
+  };
+  const auto sql = [&](const std::string& value) {
+    return Ask("POST", "/v1/sql", R"({"sql": "SELECT ?", "parameters": [)" + value + "]}");
+  };
+  EXPECT_EQ(sql(nested(62)).status, 200);
+  EXPECT_THAT(detail(sql(nested(63))), HasSubstr("more than 64 levels"));
+  const std::string deep = nested(300'000);
+  EXPECT_THAT(detail(sql(deep)), HasSubstr("more than 64 levels"));
+  const std::string row = "{\"people\": " + deep + "}";
+  EXPECT_THAT(detail(Ask("PUT", "/v1/tables/cities/rows/a", row)), HasSubstr("64 levels"));
+  EXPECT_THAT(detail(Ask("POST", "/v1/tables/cities/rows", "[" + row + "]")),
+              HasSubstr("64 levels"));
+  EXPECT_THAT(detail(Ask("POST", "/v1/regions/1/move", deep)), HasSubstr("64 levels"));
 }
 
 TEST_F(TamisServerTest, TheSandboxRefusesAllThatIsNotATableOfTheStore) {
