@@ -653,6 +653,9 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
   List* outputs = NIL;
   List* types = NIL;
   List* local = NIL;
+  // The conditions that go down are checked again when a row of another table of the statement has
+  // changed meanwhile (EvalPlanQual).
+  List* rechecked = NIL;
   initStringInfo(&head);
   initStringInfo(&where);
   initStringInfo(&tail);
@@ -665,6 +668,7 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
     attributes = UsedAttributes(rel, checked, sql.table_id, rel->max_attr);
     AppendColumns(&sql, attributes, &head, &types);
     local = extract_actual_clauses(checked, false);
+    rechecked = extract_actual_clauses(list_difference_ptr(clauses, checked), false);
     if (path->path.pathkeys != NIL) {
       appendStringInfoString(&tail, DeparseOrder(relation, path->path.pathkeys));
     }
@@ -686,7 +690,8 @@ ForeignScan* TamisGetForeignPlan(PlannerInfo* root, RelOptInfo* rel, Oid table_i
   private = lappend(lappend(private, outputs), makeInteger((int)sql.table->id));
   private = lappend(private, types);
   return make_foreignscan(targets, local, relation->is_grouped ? 0 : rel->relid, sql.parameters,
-                          private, relation->is_grouped ? relation->targets : NIL, NIL, outer);
+                          private, relation->is_grouped ? relation->targets : NIL, rechecked,
+                          outer);
 }
 
 bool TamisIsForeignPathAsyncCapable(ForeignPath* path) {

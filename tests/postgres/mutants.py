@@ -34,6 +34,8 @@ MUTANTS = {
     "limit_before_local_conditions": ("plan.c", "below->is_grouped || below->has_local_conditions ||", "below->is_grouped ||", RANDOM),
     "groups_of_local_conditions": ("plan.c", "if (query->groupingSets != NIL || below->has_local_conditions ||",
                                    "if (query->groupingSets != NIL ||", RANDOM),
+    "join_not_checked_again": ("plan.c", "rechecked = extract_actual_clauses(list_difference_ptr(clauses, checked), false);", "",
+                               ["QueriesTest.test_a_join_is_checked_again_when_the_other_row_has_changed_meanwhile"]),
     "sums_in_64_bits": ("scan.c", "INT64CONST(4294967296)", "INT64CONST(0)", RANDOM),
     "invalid_texts_by_the_store": ("remote_sql.c", "if (!is_equality && sql->invalid_text_is_null) return false;", "",
                                    ["QueriesTest.test_texts_that_postgresql_cannot_hold_are_errors_or_null"]),

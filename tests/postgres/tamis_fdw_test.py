@@ -326,6 +326,23 @@ class QueriesTest(PostgresTest):
         self.run_sql("ALTER FOREIGN TABLE orders ALTER cents TYPE text")
         self.assertEqual(self.rows("SELECT id FROM orders WHERE cents > '200'"), [])
 
+    def test_a_join_is_checked_again_when_the_other_row_has_changed_meanwhile(self):
+        self.run_sql("CREATE TABLE chosen (id bigint, wanted bigint, found bigint)", "INSERT INTO chosen VALUES (1, 1, NULL)",
+                     "ANALYZE chosen", "INSERT INTO orders (id) SELECT n FROM generate_series(1000, 3000) n", "ANALYZE orders")
+        other = self.connect(autocommit=False)
+        other.cursor().execute("UPDATE chosen SET wanted = 2 WHERE id = 1")
+        statement = "UPDATE chosen SET found = o.id FROM orders o WHERE o.id = chosen.wanted"
+        self.assertIn("`id` = ?", self.remote(statement)[0])
+        waiting = threading.Thread(target=self.connect().cursor().execute, args=(statement,))
+        waiting.start()
+        while not self.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):
+            pass
+        other.commit()
+        waiting.join()
+        # Order 1 is no longer wanted, and order 2 was not read.
+        self.assertEqual(self.rows("SELECT wanted, found FROM chosen"), [(2, None)])
+        self.run_sql("DROP TABLE chosen")
+
     def test_a_view_asks_with_the_rights_of_its_owner(self):
         self.run_sql("DROP ROLE IF EXISTS reader", "CREATE ROLE reader", "CREATE VIEW shown AS SELECT id FROM orders",
                      "GRANT SELECT ON shown TO reader", "SET ROLE reader")
