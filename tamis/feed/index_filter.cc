@@ -664,9 +664,13 @@ void IndexFilter::ClearCells(const std::vector<uint32_t>& cells) {
 bool IndexFilter::Narrow(const std::optional<ValueRange>& range) {
   if (current_->range == range) return false;
   current_->as_restored = false;
+  // Where memory runs out, a coordinator may know the range, and a later write not that it has to
+  // wait until the coordinator knows a wider one.
+  spoilt_ = !faults_.keep_spoilt_filter;
   current_->range = range;
   const uint64_t sequence = feed_->Append(RangeEvent(*current_));
   told_ranges_.push_back({sequence, range});
+  spoilt_ = false;
   return true;
 }
 

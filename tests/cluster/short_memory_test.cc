@@ -390,12 +390,62 @@ int SilentAdds(const Faults& faults) {
   return silent;
 }
 
+// How many of the narrowings that memory ran out in are followed by an Add of a value outside of
+// the narrow range that waits for no event.
+int SilentAddsAfterNarrowing(const Faults& faults) {
+  ThreadExecutor executor(1);
+  int silent = 0;
+  bool reached = true;
+  for (int64_t n = 0; reached; ++n) {
+    auto feed = std::make_shared<FilterFeed>(&executor, "rs1", 1, FilterFeed::Options{});
+    pb::PollRequest poll;
+    poll.set_coordinator(1);
+    feed->Poll(
+        poll, [&] { return executor.Now() + std::chrono::hours(1); },
+        [](const Result<pb::PollReply>&) {});
+    IndexFilter filter(feed.get(), {.id = 1, .name = "i", .columns = {0}}, 1, 1, faults);
+    filter.BeginGeneration(false);
+    filter.Publish();
+    // All have the same bits, so that a later one sets none.
+    const auto entry = [](const char* first) { return EntryKey{.hashes = {42}, .first = first}; };
+    const std::string low = "1: a value that is no short string", high = "9" + low.substr(1);
+    for (const std::string& first : {low, high}) {
+      const EntryKey one = entry(first.c_str());
+      IndexFilter::Ticket ticket = 0;
+      filter.Add(std::span(&one, 1), &ticket);
+      filter.Leave(ticket);
+    }
+    const EntryKey gone = entry(high.c_str());
+    filter.Remove(std::span(&gone, 1));
+    const IndexFilter::Clearing clearing = filter.BeginClearing(1);
+    const IndexFilter::Cleared cleared{.range_known = true, .range = std::pair(low, low)};
+    const uint64_t told = feed->Last();
+    FailingAllocations::Begin(static_cast<uint64_t>(n), /*only_one=*/true);
+    try {
+      filter.EndClearing(clearing, cleared);
+    } catch (const std::bad_alloc&) {
+    }
+    reached = FailingAllocations::failed() > 0;
+    FailingAllocations::End();
+    const uint64_t before = feed->Last();
+    const auto bits = filter.Project(pb::ColumnId(), 1 << 20);
+    const bool narrow = before > told || (bits.has_value() && bits->max() == low);
+    const EntryKey later = entry("5");
+    filter.Add(std::span(&later, 1));
+    silent += narrow && filter.WaitFor(std::span(&later, 1)) <= before;
+  }
+  executor.Stop();
+  return silent;
+}
+
 TEST(IndexFilterShortMemoryTest, AValueThatMayNotHaveBeenToldIsWaitedFor) {
   EXPECT_EQ(SilentAdds({}), 0);
+  EXPECT_EQ(SilentAddsAfterNarrowing({}), 0);
 }
 
 TEST(IndexFilterShortMemoryTest, AFilterThatIsKeptAllTheSameIsFound) {
   EXPECT_GT(SilentAdds({.keep_spoilt_filter = true}), 0);
+  EXPECT_GT(SilentAddsAfterNarrowing({.keep_spoilt_filter = true}), 0);
 }
 
 }  // namespace

@@ -213,7 +213,9 @@ public final class IndexFilter {
           .setMin(ByteString.copyFrom(generation.range.min))
           .setMax(ByteString.copyFrom(generation.range.max));
     }
-    toldRanges.add(feed.append(event), generation.range);
+    long sequence = feed.append(event);
+    Fault.allocate();
+    toldRanges.add(sequence, generation.range);
   }
 
   private void removeFrom(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
@@ -559,10 +561,24 @@ public final class IndexFilter {
     }
     ValueRange range = ValueRange.union(clearing.found, round.added);
     if (ValueRange.isSame(current.range, range)) return;
-    current.range = range;
     // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
     current.rangeStale |= !ValueRange.isSame(range, clearing.found);
-    tellRange(current);
+    narrow(range);
+  }
+
+  /**
+   * Where memory runs out, a coordinator may know the range, and a later write not that it has to wait until the
+   * coordinator knows a wider one.
+   */
+  private void narrow(ValueRange range) {
+    boolean done = false;
+    try {
+      current.range = range;
+      tellRange(current);
+      done = true;
+    } finally {
+      if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
+    }
   }
 
   private void clearCells(List<Integer> cells) {
