@@ -4,6 +4,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
@@ -52,7 +53,9 @@ void TamisAddForeignUpdateTargets(PlannerInfo* root, Index index, RangeTblEntry*
                                   Relation relation) {
   // For UPDATE the planner adds it itself.
   if (root->parse->commandType != CMD_DELETE) return;
-  add_row_identity_var(root, makeWholeRowVar(entry, index, 0, false), index, WHOLE_ROW);
+  // Its type is record, as the type of the planner's own: partitions share it.
+  add_row_identity_var(root, makeVar((int)index, InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0),
+                       index, WHOLE_ROW);
 }
 
 // ---- Planning
@@ -215,6 +218,13 @@ void TamisBeginForeignModify(ModifyTableState* state, ResultRelInfo* relation, L
 void TamisBeginForeignInsert(ModifyTableState* state, ResultRelInfo* relation) {
   EState* estate = state->ps.state;
   RefuseOnConflict((const ModifyTable*)state->ps.plan);
+  if (relation->ri_FdwState != NULL) {
+    ereport(ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("cannot move rows into foreign table \"%s\", which the same UPDATE changes",
+                    RelationGetRelationName(relation->ri_RelationDesc)),
+             errhint("Exclude its rows by a condition of the partition's key.")));
+  }
   Modify* modify = MakeModify(estate, relation, AllAttributes(relation->ri_RelationDesc));
   modify->insert = InsertText(modify);
   relation->ri_FdwState = modify;

@@ -474,12 +474,23 @@ static List* GroupedTargets(PlannerInfo* root, Planned* relation, const PathTarg
   return targets;
 }
 
+// Whether a condition has no columns. The planner checks it above the scan of a table, and not
+// above the scan of an upper relation.
+static bool HasConditionWithoutColumns(const RelOptInfo* table) {
+  ListCell* cell;
+  foreach (cell, table->baserestrictinfo) {
+    if (lfirst_node(RestrictInfo, cell)->pseudoconstant) return true;
+  }
+  return false;
+}
+
 static void AddGroupedPath(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
                            GroupPathExtraData* extra) {
   Planned* below = input->fdw_private;
   Query* query = root->parse;
-  if (query->groupingSets != NIL || below->has_local_conditions || below->is_grouped ||
-      below->is_ordered || (!query->groupClause && !query->hasAggs) ||
+  if (query->groupingSets != NIL || below->has_local_conditions ||
+      HasConditionWithoutColumns(below->table) || below->is_grouped || below->is_ordered ||
+      (!query->groupClause && !query->hasAggs) ||
       (extra->patype != PARTITIONWISE_AGGREGATE_NONE &&
        extra->patype != PARTITIONWISE_AGGREGATE_FULL)) {
     return;

@@ -7,6 +7,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
@@ -211,6 +212,28 @@ static void AppendBytes(StringInfo out, Datum value) {
   appendStringInfoString(out, "\"}");
 }
 
+// The text of a value, whatever the session's settings of forms are. An error restores the settings
+// with its transaction.
+static char* OutputText(Oid pg_type, Datum value) {
+  static const char* const kForms[][2] = {
+      {"datestyle", "ISO"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "3"}};
+  Oid function = InvalidOid;
+  bool is_varlena = false;
+  getTypeOutputInfo(pg_type, &function, &is_varlena);
+  if (pg_type == TEXTOID || pg_type == VARCHAROID || pg_type == INT8OID || pg_type == INT4OID ||
+      pg_type == INT2OID) {
+    return OidOutputFunctionCall(function, value);
+  }
+  const int level = NewGUCNestLevel();
+  for (int i = 0; i < lengthof(kForms); ++i) {
+    set_config_option(kForms[i][0], kForms[i][1], PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+                      0, false);
+  }
+  char* text = OidOutputFunctionCall(function, value);
+  AtEOXact_GUC(true, level);
+  return text;
+}
+
 TamisPlace TamisAppendParameter(StringInfo out, TamisType type, Oid pg_type, Datum value) {
   switch (type) {
     case kTamisTimestamp:
@@ -227,10 +250,7 @@ TamisPlace TamisAppendParameter(StringInfo out, TamisType type, Oid pg_type, Dat
       appendStringInfoString(out, DatumGetBool(value) ? "1" : "0");
       return kTamisInside;
     default: {
-      Oid function = InvalidOid;
-      bool is_varlena = false;
-      getTypeOutputInfo(pg_type, &function, &is_varlena);
-      char* text = OidOutputFunctionCall(function, value);
+      const char* text = OutputText(pg_type, value);
       if (type == kTamisInt64 && pg_type != NUMERICOID) {
         appendStringInfoString(out, text);
       } else {

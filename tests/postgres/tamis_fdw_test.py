@@ -343,6 +343,17 @@ class QueriesTest(PostgresTest):
         self.assertEqual(self.rows("SELECT wanted, found FROM chosen"), [(2, None)])
         self.run_sql("DROP TABLE chosen")
 
+    def test_a_condition_without_columns_holds_for_aggregates(self):
+        self.run_sql("SET plan_cache_mode = force_generic_plan", "PREPARE q(bool) AS SELECT count(*) FROM orders WHERE $1",
+                     "PREPARE l(bool) AS SELECT id FROM orders WHERE $1 ORDER BY id LIMIT 1")
+        self.assertEqual(self.rows("EXECUTE q(false)") + self.rows("EXECUTE q(true)"), [(0,), (3,)])
+        self.assertEqual(self.rows("EXECUTE l(false)") + self.rows("EXECUTE l(true)"), [(1,)])
+        self.run_sql("DROP ROLE IF EXISTS boss", "CREATE ROLE boss", "DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk",
+                     "CREATE VIEW shown AS SELECT * FROM orders WHERE pg_has_role('boss', 'member')", "GRANT SELECT ON shown TO clerk",
+                     "SET ROLE clerk")
+        self.assertEqual(self.rows("SELECT sum(cents) FROM shown"), [(None,)])
+        self.run_sql("RESET ROLE", "DROP OWNED BY clerk", "DROP ROLE clerk, boss")
+
     def test_a_view_asks_with_the_rights_of_its_owner(self):
         self.run_sql("DROP ROLE IF EXISTS reader", "CREATE ROLE reader", "CREATE VIEW shown AS SELECT id FROM orders",
                      "GRANT SELECT ON shown TO reader", "SET ROLE reader")
@@ -489,6 +500,33 @@ class ChangesTest(PostgresTest):
                      "INSERT INTO all_places VALUES ('a', 1, 'x')")
         self.assertEqual(self.rows("SELECT number FROM all_places WHERE region = 'a'"), [(1,)])
         self.run_sql("DROP TABLE all_places")
+
+
+    def test_rows_of_partitions_are_moved_and_deleted(self):
+        self.store.stop()
+        self.store.run("sql", "CREATE TABLE others(region TEXT, number INTEGER, name TEXT, PRIMARY KEY(region, number))")
+        self.store.start("--write")
+        self.run_sql("CREATE TABLE all_places (region text COLLATE \"C\", number bigint, name text COLLATE \"C\") PARTITION BY LIST (region)",
+                     "CREATE TABLE here PARTITION OF all_places FOR VALUES IN ('a')",
+                     "CREATE FOREIGN TABLE there PARTITION OF all_places FOR VALUES IN ('b') SERVER shop OPTIONS (table_name 'places')",
+                     "CREATE FOREIGN TABLE far PARTITION OF all_places FOR VALUES IN ('c') SERVER shop OPTIONS (table_name 'others')",
+                     "INSERT INTO all_places VALUES ('a', 1, 'x'), ('b', 2, 'y'), ('c', 3, 'z'), ('c', 4, 'z')")
+        self.addCleanup(self.run_sql, "DROP TABLE all_places")
+        # Such a row would be updated again where it has come to.
+        self.refused("0A000", 'cannot move rows into foreign table "there", which the same UPDATE changes', "UPDATE all_places SET region = 'b'")
+        self.run_sql("UPDATE all_places SET region = 'b' WHERE region = 'a'")
+        self.assertEqual(self.rows("SELECT number FROM there ORDER BY 1"), [(1,), (2,)])
+        self.cursor.execute("DELETE FROM all_places WHERE number > 1 AND number < 4")
+        self.assertEqual(self.cursor.rowcount, 2)
+        self.assertEqual(self.rows("SELECT number FROM all_places ORDER BY 1"), [(1,), (4,)])
+
+    def test_values_are_written_alike_under_all_settings(self):
+        self.run_sql("CREATE FOREIGN TABLE f (id bigint, customer date) SERVER shop OPTIONS (table_name 'orders')",
+                     "CREATE FOREIGN TABLE g (id bigint, customer interval) SERVER shop OPTIONS (table_name 'orders')",
+                     "SET datestyle = 'German'", "SET intervalstyle = 'sql_standard'", "INSERT INTO f VALUES (50, '2026-01-02')",
+                     "INSERT INTO g VALUES (51, '-1 day')")
+        self.assertEqual(self.rows("SHOW datestyle"), [("German, DMY",)])
+        self.assertEqual(self.stored("SELECT customer FROM orders WHERE id >= 50 ORDER BY id"), ["2026-01-02", "-1 days"])
 
 
 class FakeServer:
