@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tamis/base/exception_status.h"
+#include "tamis/query/coordinator.h"
 #include "tamis/query/engine.h"
 #include "tamis/table/group_totals.h"
 
@@ -83,6 +84,7 @@ std::vector<ColumnTotals> TotalsOf(const TableSchema& schema, const AggregateOpt
 Result<Aggregates> Engine::Aggregate(SchemaPtr schema, AggregateOptions options) {
   return WithoutExceptions([&]() -> Result<Aggregates> {
     TAMIS_RETURN_IF_ERROR(CheckColumns(*schema, options));
+    if (auto added_up = coordinator_->Aggregate(schema, options)) return *std::move(added_up);
     const SearchOptions search = SearchFor(*schema, options);
     GroupTotals groups(*schema, options.by, options.totals);
     RowStream rows = Search(schema, search);

@@ -29,6 +29,8 @@
 namespace tamis {
 
 class Cluster;
+class Coordinator;  // coordinator.h, which is not installed
+class FoundRows;
 struct RoutingTerm;
 
 // The rows of one search, fetched page by page. Not thread-safe. Destroying it ends the search.
@@ -49,9 +51,8 @@ class RowStream {
 
  private:
   friend class Engine;
-  struct State;
-  explicit RowStream(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;
+  explicit RowStream(std::unique_ptr<FoundRows> rows);
+  std::unique_ptr<FoundRows> rows_;
 };
 
 struct Faults;  // cluster/faults.h, which is not installed
@@ -75,6 +76,8 @@ class Engine {
 
   // The cluster and the executor must outlive the engine.
   Engine(Cluster* cluster, Executor* executor, Options options);
+  // An engine that hands its calls to this coordinator, such as that of a server (tamis/remote).
+  explicit Engine(std::unique_ptr<Coordinator> coordinator);
   ~Engine();  // ends polling; REQUIRES: no call is under way
 
   Cluster& cluster();
@@ -135,8 +138,7 @@ class Engine {
   bool LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  const std::unique_ptr<Coordinator> coordinator_;
 };
 
 }  // namespace tamis

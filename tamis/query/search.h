@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "tamis/base/answers.h"
+#include "tamis/query/coordinator.h"
 #include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
 #include "tamis/query/ordered_merge.h"
@@ -36,15 +37,15 @@
 
 namespace tamis {
 
-class Search {
+class Search final : public FoundRows {
  public:
   Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options);
 
   // An exception on the way ends the search with its status.
-  Result<std::optional<RowGroup>> Next();
-  void StopGrouping() { grouping_ = false; }
+  Result<std::optional<RowGroup>> Next() override;
+  void StopGrouping() override { grouping_ = false; }
   // After an early end: the work done so far.
-  const Explain& explain() {
+  const Explain& explain() override {
     Conclude();
     return explain_;
   }

@@ -377,6 +377,7 @@ void TamisServer::Stop(std::chrono::milliseconds patience) {
   parts_->statements.Stop();
   // Calls that still run there answer to connections of the server.
   parts_->workers.reset();
+  parts_->cluster.Stop();
   parts_->http.reset();
 }
 

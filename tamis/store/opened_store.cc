@@ -46,9 +46,13 @@ Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
       static_cast<int>(std::max(4u, 2 * std::thread::hardware_concurrency())));
   TAMIS_ASSIGN_OR_RETURN(const StoreKind* const kind, KindOfStore(name));
   TAMIS_RETURN_IF_ERROR(kind->open(name, options, parts->executor.get(), &parts->opened));
-  parts->engine =
-      std::make_unique<Engine>(parts->opened.cluster.get(), parts->executor.get(),
-                               Engine::Options{.max_filter_bytes = options.max_filter_bytes});
+  if (parts->opened.coordinator != nullptr) {
+    parts->engine = std::make_unique<Engine>(std::move(parts->opened.coordinator));
+  } else {
+    parts->engine =
+        std::make_unique<Engine>(parts->opened.cluster.get(), parts->executor.get(),
+                                 Engine::Options{.max_filter_bytes = options.max_filter_bytes});
+  }
   return std::unique_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
 }
 

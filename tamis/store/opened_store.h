@@ -9,6 +9,9 @@
 //   hbase+zk://HOST[:PORT],...[/PARENT[/NAMESPACE]]
 //       a namespace of an HBase whose servers load our coprocessor; the addresses are those of some
 //       masters and region servers; hbase_name.h has the options
+//   http://HOST[:PORT][?token-file=FILE&ca=FILE&timeout=SECONDS], https://...
+//       a store behind `tamis serve`, which routes searches and writes; remote_kind.cc has the
+//       options
 //
 // A program that uses Tamis as a library begins here (examples/embedded.cc): Define, then what
 // engine.h has; indexes, regions and long work are in cluster_admin.h, whose answers AwaitResult

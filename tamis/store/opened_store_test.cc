@@ -34,7 +34,7 @@ TEST_F(OpenedStoreTest, ADirectoryIsAStoreWithItsKindOrWithout) {
 }
 
 TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
-  for (const char* name : {"https://host", "rock:x"}) {
+  for (const char* name : {"gopher://host", "rock:x"}) {
     const auto store = OpenedStore::Open(name, {});
     ASSERT_FALSE(store.ok());
     EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
@@ -49,6 +49,15 @@ TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
     EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
     EXPECT_NE(store.status().message().find("write hbase://HOST:PORT,...[/NAMESPACE]"),
               std::string::npos)
+        << store.status();
+  }
+  for (const char* name :
+       {"http:", "http://", "http://user@host", "http://host/path", "http://host?token=secret",
+        "https://host?timeout=soon", "http://host?ca="}) {
+    const auto store = OpenedStore::OpenShared(name, {});
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(store.status().message().find("write http://HOST[:PORT]"), std::string::npos)
         << store.status();
   }
   EXPECT_FALSE(OpenedStore::Open("", {}).ok());

@@ -12,6 +12,7 @@
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/cluster/cluster_admin.h"
+#include "tamis/query/coordinator.h"
 #include "tamis/store/opened_store.h"
 
 namespace tamis {
@@ -20,7 +21,8 @@ namespace tamis {
 struct OpenedKind {
   std::string name;  // for people
   std::shared_ptr<Cluster> cluster;
-  std::shared_ptr<ClusterAdmin> admin;  // destroyed before the cluster
+  std::shared_ptr<ClusterAdmin> admin;                 // destroyed before the cluster
+  std::unique_ptr<Coordinator> coordinator = nullptr;  // null: one in this process, of the cluster
 };
 
 struct StoreKind {
@@ -37,9 +39,11 @@ struct StoreKind {
 extern const StoreKind kRocksKind;  // also of names without a kind
 extern const StoreKind kHBaseKind;
 extern const StoreKind kHBaseByZooKeeperKind;
+extern const StoreKind kRemoteKind;
+extern const StoreKind kSecureRemoteKind;
 
-inline constexpr std::array<const StoreKind*, 3> kStoreKinds = {&kRocksKind, &kHBaseKind,
-                                                                &kHBaseByZooKeeperKind};
+inline constexpr std::array<const StoreKind*, 5> kStoreKinds = {
+    &kRocksKind, &kHBaseKind, &kHBaseByZooKeeperKind, &kRemoteKind, &kSecureRemoteKind};
 
 // The kind of a name. kInvalidArgument for a prefix that no kind has.
 Result<const StoreKind*> KindOfStore(const std::string& name);

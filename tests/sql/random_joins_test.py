@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Random SELECT statements over tables of a store and over the same tables of SQLite's own.
 
-usage: random_joins_test.py EXTENSION [SEED [STATEMENTS]]
+usage: random_joins_test.py [--serve TAMIS] EXTENSION [SEED [STATEMENTS]]
+
+With --serve the store is behind a server.
 
 The statements are joins of every kind whose ON and WHERE clauses hold every operator, over columns
 of every type, with operands of every storage class and affinity, as literals, parameters and
@@ -16,6 +18,8 @@ import random
 import sqlite3
 import sys
 import tempfile
+
+from served_store import ServedStore, take_serve
 
 TYPES = {"k": "int64", "i": "int64", "d": "double", "b": "bytes", "o": "bool", "c": "decimal",
          "s": "text", "ts": "timestamp"}
@@ -228,6 +232,7 @@ def prepare(extension, store, rand):
 
 
 def main():
+    tamis = take_serve(sys.argv)
     extension = sys.argv[1]
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 700
@@ -236,7 +241,8 @@ def main():
     failed = answered = 0
     for name in ("SQLite's own LIKE", "PRAGMA case_sensitive_like", "like() of the application"):
         with tempfile.TemporaryDirectory() as directory:
-            ours, plain = prepare(extension, os.path.join(directory, "store"), rand)
+            store = ServedStore(tamis, os.path.join(directory, "store"))
+            ours, plain = prepare(extension, store.name, rand)
             for db in (ours, plain):
                 if name.startswith("PRAGMA"):
                     db.execute(name + " = ON")
@@ -254,6 +260,7 @@ def main():
                     print(f"{name}: {sql}\n  with {parameters}\n  plain SQLite: {wanted}\n"
                           f"  the store: {got}")
             ours.close()
+            store.close()
     print(f"{failed} answers differ; {answered} of {3 * count} have rows")
     sys.exit(1 if failed or answered < count else 0)
 

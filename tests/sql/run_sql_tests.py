@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs SQL tests that stand in files, through the loadable extension in Python's own SQLite.
 
-usage: run_sql_tests.py EXTENSION FILE...
+usage: run_sql_tests.py [--serve TAMIS] EXTENSION FILE...
 
-Each file gets a store and a connection of its own. It is made of blocks, separated by empty lines:
+With --serve the stores are behind a server. Each file gets a store and a connection of its own. It is made of blocks, separated by empty lines:
 
     statement ok             the SQL of the block succeeds
     statement error TEXT     it fails, and the message contains TEXT
@@ -18,6 +18,8 @@ import os
 import sqlite3
 import sys
 import tempfile
+
+from served_store import ServedStore, take_serve
 
 
 class Failure(Exception):
@@ -88,17 +90,19 @@ def run_block(db, block):
         raise Failure(f"there is no block {words[0]}")
 
 
-def run_file(extension, path):
+def run_file(extension, path, tamis):
     """The number of blocks, and of failures."""
     failures = count = 0
     with tempfile.TemporaryDirectory() as directory:
-        store = os.path.join(directory, "store")
-        db = connect(extension, store)
+        store = ServedStore(tamis, os.path.join(directory, "store"))
+        db = connect(extension, store.name)
         for line, block in blocks(path):
             count += 1
             if block[0] == "reopen":
                 db.close()
-                db = connect(extension, store)
+                store.close()
+                store = ServedStore(tamis, os.path.join(directory, "store"))
+                db = connect(extension, store.name)
                 continue
             try:
                 run_block(db, block)
@@ -108,13 +112,15 @@ def run_file(extension, path):
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         db.close()
+        store.close()
     return count, failures
 
 
 def main():
     total = failed = 0
+    tamis = take_serve(sys.argv)
     for path in sys.argv[2:]:
-        count, failures = run_file(sys.argv[1], path)
+        count, failures = run_file(sys.argv[1], path, tamis)
         total += count
         failed += failures
     print(f"{total} blocks in {len(sys.argv) - 2} files, {failed} failed")

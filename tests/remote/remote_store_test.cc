@@ -1,0 +1,322 @@
+// A store behind a server, as a program of this project uses it: with a network that cuts answers,
+// with servers that end and begin, and beside the same store in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "tamis/server/tamis_server.h"
+#include "tamis/store/opened_store.h"
+#include "tests/remote/cutting_proxy.h"
+
+namespace tamis {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kSearch = "/v1/tables/t/search";
+constexpr const char* kWrite = "/v1/tables/t/write";
+
+class RemoteStoreTest : public testing::Test {
+ protected:
+  RemoteStoreTest()
+      : directory_(testing::TempDir() + "/remote_store_test." + std::to_string(getpid())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    local_ = *OpenedStore::Open(directory_ + "/store", {.servers = 2});
+    table_ = *local_->Define("t", {"k int64", "v text", "n decimal", "key (k)", "index v (v)"});
+    options_.sql.may_write = true;
+    options_.may_administer = true;
+    Start();
+  }
+  ~RemoteStoreTest() override {
+    server_.reset();
+    local_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  // Begins, or ends and begins at the same address.
+  void Start() {
+    server_.reset();
+    auto server = server::TamisServer::Start(local_, options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    options_.http.port = server_->port();
+  }
+  std::shared_ptr<OpenedStore> Open(const std::string& name) {
+    auto store = OpenedStore::Open(name, {});
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *store;
+  }
+
+  static Row RowOf(int64_t key) {
+    return {Value::Int64(key), Value::Text("v" + std::to_string(key % 7)),
+            *Value::Parse(Type::kDecimal, std::to_string(key) + ".25")};
+  }
+  void Fill(int64_t rows) {
+    std::vector<Write> writes;
+    for (int64_t i = 0; i < rows; ++i) writes.push_back({.row = RowOf(i)});
+    for (const Status& status : local_->engine().Apply(table_, std::move(writes))) {
+      ASSERT_EQ(status, Status());
+    }
+  }
+  struct Found {
+    std::vector<Row> rows;
+    Status end;
+    Explain explain;
+  };
+  Found Search(OpenedStore* store, const SearchOptions& options) {
+    RowStream stream = store->engine().Search(table_, options);
+    Found found;
+    while (true) {
+      auto row = stream.Next();
+      if (!row.ok()) found.end = row.status();
+      if (!row.ok() || !row->has_value()) break;
+      found.rows.push_back(**std::move(row));
+    }
+    found.explain = stream.explain();
+    return found;
+  }
+  static Predicate IsV(const std::string& v) {
+    return Predicate::Compare(1, Predicate::Op::kEq, Value::Text(v));
+  }
+
+  const std::string directory_;
+  std::shared_ptr<OpenedStore> local_;
+  SchemaPtr table_;
+  server::TamisServer::Options options_;
+  std::unique_ptr<server::TamisServer> server_;
+};
+
+TEST_F(RemoteStoreTest, SearchesAnswerAndExplainAsInTheServer) {
+  Fill(3000);
+  ASSERT_TRUE(local_->engine().WaitUntilRouted(*table_, std::chrono::seconds(60)));
+  const auto remote = Open(server_->address());
+  EXPECT_EQ(SerializeSchema(**remote->engine().Table("t")), SerializeSchema(*table_));
+  EXPECT_TRUE(remote->engine().WaitUntilRouted(*table_, std::chrono::seconds(60)));
+  EXPECT_EQ(remote->engine().knowledge().regions, local_->engine().knowledge().regions);
+  std::vector<SearchOptions> searches(6);
+  searches[0].predicate = IsV("v3");
+  searches[1].predicate = IsV("nobody");
+  searches[2].key_order = true;
+  searches[3].order = {{.column = 1, .descending = true}};
+  searches[3].limit = 10;
+  searches[4].columns = {1};
+  searches[4].explained_regions = 10;
+  searches[5].predicate = Predicate::Or({IsV("v1"), Predicate::IsNull(2)});
+  searches[5].use_indexes = false;
+  for (const SearchOptions& options : searches) {
+    const Found wanted = Search(local_.get(), options);
+    const Found found = Search(remote.get(), options);
+    EXPECT_EQ(found.end, Status());
+    EXPECT_THAT(found.rows, testing::UnorderedElementsAreArray(wanted.rows));
+    if (options.key_order) {
+      EXPECT_EQ(found.rows, wanted.rows);
+    }
+    EXPECT_EQ(found.explain.reason, wanted.explain.reason);
+    EXPECT_EQ(found.explain.index, wanted.explain.index);
+    EXPECT_EQ(found.explain.regions_asked, wanted.explain.regions_asked);
+    EXPECT_EQ(found.explain.regions_excluded_by_filter, wanted.explain.regions_excluded_by_filter);
+    EXPECT_EQ(found.explain.rows_returned, wanted.explain.rows_returned);
+    EXPECT_EQ(found.explain.regions.size(), wanted.explain.regions.size());
+  }
+  const AggregateOptions totals{.by = {1}, .totals = {2, 0}};
+  const auto wanted = *local_->engine().Aggregate(table_, totals);
+  const auto found = remote->engine().Aggregate(table_, totals);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->groups.size(), wanted.groups.size());
+  for (size_t i = 0; i < wanted.groups.size(); ++i) {
+    EXPECT_EQ(found->groups[i].by, wanted.groups[i].by);
+    for (size_t k = 0; k < 2; ++k) {
+      EXPECT_EQ(found->groups[i].totals[k].sum, wanted.groups[i].totals[k].sum);
+      EXPECT_EQ(found->groups[i].totals[k].greatest, wanted.groups[i].totals[k].greatest);
+    }
+  }
+}
+
+TEST_F(RemoteStoreTest, TablesAndIndexesAreMadeThroughTheServer) {
+  const auto remote = Open(server_->address());
+  const auto made = remote->Define("cities", {"city text", "people int64", "key (city)"});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(remote->engine().Apply(*made, {{.row = {Value::Text("Rom"), Value::Int64(3)}}})[0],
+            Status());
+  const auto again = remote->Define(
+      "cities", {"city text", "people int64", "key (city)", "index people (people)"});
+  EXPECT_EQ(again.status().code(), StatusCode::kAlreadyExists) << again.status();
+  const Wait wait{.deadline = remote->engine().executor().Now() + std::chrono::seconds(60)};
+  Executor* const executor = &remote->engine().executor();
+  const auto indexed = AwaitResult<TableSchema>(executor, wait, [&](auto done) {
+    remote->admin().CreateIndex("cities", {.name = "people", .columns = {1}}, done);
+  });
+  ASSERT_TRUE(indexed.ok()) << indexed.status();
+  const auto wider = AwaitResult<TableSchema>(executor, wait, [&](auto done) {
+    remote->admin().AddColumn("cities", {.name = "area", .type = Type::kDouble}, done);
+  });
+  ASSERT_TRUE(wider.ok()) << wider.status();
+  EXPECT_EQ(SerializeSchema(**local_->engine().Table("cities")), SerializeSchema(*wider));
+  const auto found = remote->engine().Get(*made, {Value::Text("Rom"), {}});  // by the old schema
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((**found)[1], Value::Int64(3));
+  EXPECT_EQ(AwaitStatus(executor, wait,
+                        [&](auto done) { remote->admin().DropTable("cities", {}, done); }),
+            Status());
+  EXPECT_EQ(remote->engine()
+                .Get(std::make_shared<TableSchema>(*wider), {Value::Text("Rom"), {}})
+                .status()
+                .code(),
+            StatusCode::kNotFound);
+}
+
+TEST_F(RemoteStoreTest, AnAnswerThatIsCutAtAnyByteIsAskedForAgain) {
+  Fill(40);
+  CuttingProxy proxy(server_->port());
+  const auto remote = Open(proxy.url());
+  SearchOptions options;
+  options.predicate = IsV("v3");
+  const Found whole = Search(remote.get(), options);
+  ASSERT_EQ(whole.rows.size(), 6);
+  size_t size = 0;
+  for (size_t cut = 0; cut == 0 || cut < size; ++cut) {
+    proxy.SetCut([&](const std::string& path, int number, size_t bytes) {
+      if (path != kSearch || number > 1) return CuttingProxy::kAll;
+      size = bytes;
+      return cut;
+    });
+    const Found found = Search(remote.get(), options);
+    // Behind the last part nothing more is wanted: the end of the stream is not waited for.
+    EXPECT_THAT(found.rows, testing::UnorderedElementsAreArray(whole.rows)) << cut;
+    EXPECT_EQ(found.end, Status()) << cut;
+    EXPECT_EQ(proxy.Count(kSearch), cut + 7 >= size ? 1 : 2) << cut << " of " << size;
+  }
+}
+
+TEST_F(RemoteStoreTest, NoRowIsGivenTwiceAndACutStreamIsAnError) {
+  Fill(20'000);  // several parts
+  CuttingProxy proxy(server_->port());
+  const auto remote = Open(proxy.url());
+  SearchOptions options;
+  options.key_order = true;
+  const Found whole = Search(remote.get(), options);
+  ASSERT_EQ(whole.rows.size(), 20'000);
+  bool some_failed = false;
+  for (size_t share = 0; share <= 20; ++share) {
+    proxy.SetCut([&](const std::string& path, int number, size_t bytes) {
+      return path != kSearch || number > 1 ? CuttingProxy::kAll : (bytes - 20) * share / 20;
+    });
+    const Found found = Search(remote.get(), options);
+    if (found.end.ok()) {
+      EXPECT_EQ(found.rows, whole.rows) << share;
+      continue;
+    }
+    some_failed = true;
+    EXPECT_EQ(found.end.code(), StatusCode::kUnavailable) << found.end;
+    EXPECT_THAT(found.end.message(), HasSubstr("before all rows had come"));
+    ASSERT_LE(found.rows.size(), whole.rows.size());
+    EXPECT_TRUE(std::equal(found.rows.begin(), found.rows.end(), whole.rows.begin())) << share;
+    EXPECT_EQ(proxy.Count(kSearch), 1);
+  }
+  EXPECT_TRUE(some_failed);
+}
+
+// On a new connection and on one that was kept.
+TEST_F(RemoteStoreTest, AWriteWhoseAnswerIsCutIsNotSentAgain) {
+  CuttingProxy proxy(server_->port());
+  const auto remote = Open(proxy.url());
+  for (const bool kept : {false, true}) {
+    for (const size_t cut : {size_t{0}, size_t{10}, size_t{50}}) {
+      proxy.SetCut([&](const std::string& path, int number, size_t) {
+        return path == kWrite && number == (kept ? 2 : 1) ? cut : CuttingProxy::kAll;
+      });
+      if (kept) {
+        ASSERT_EQ(remote->engine().Apply(table_, {{.row = RowOf(1)}})[0], Status());
+      }
+      Write insert{.kind = Write::Kind::kInsert, .row = RowOf(100)};
+      const Status status = remote->engine().Apply(table_, {insert})[0];
+      EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+      EXPECT_THAT(status.message(), HasSubstr("may have been carried out"));
+      EXPECT_EQ(proxy.Count(kWrite), kept ? 2 : 1);
+      Write erase{.kind = Write::Kind::kDelete, .row = RowOf(100)};
+      ASSERT_EQ(local_->engine().Apply(table_, {erase})[0], Status());
+    }
+  }
+}
+
+TEST_F(RemoteStoreTest, ARestartedServerIsAskedAgain) {
+  Fill(100);
+  const auto remote = Open(server_->address());
+  for (int i = 0; i < 3; ++i) {
+    server_.reset();
+    std::thread starts([this] { Start(); });
+    EXPECT_EQ(Search(remote.get(), {}).rows.size(), 100);
+    EXPECT_EQ(remote->engine().Apply(table_, {{.row = RowOf(1)}})[0], Status());
+    starts.join();
+  }
+}
+
+TEST_F(RemoteStoreTest, AStatementOfAServerThatStopsIsAskedOfTheNextOne) {
+  Fill(100);
+  const auto remote = Open(server_->address());
+  for (int i = 0; i < 5; ++i) {
+    std::atomic<bool> restarted = false;
+    std::thread restarts([&] {
+      Start();
+      restarted = true;
+    });
+    while (!restarted) {
+      const Found found = Search(remote.get(), {});
+      EXPECT_TRUE(found.end.ok() ? found.rows.size() == 100 : !found.rows.empty()) << found.end;
+    }
+    restarts.join();
+  }
+}
+
+TEST_F(RemoteStoreTest, AServerThatIsGoneIsAnError) {
+  const auto remote = Open(server_->address() + "?timeout=1");
+  const std::string address = server_->address();
+  server_.reset();
+  SearchOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  const Found found = Search(remote.get(), options);
+  EXPECT_EQ(found.end.code(), StatusCode::kUnavailable) << found.end;
+  EXPECT_THAT(found.end.message(), HasSubstr(address));
+  EXPECT_EQ(remote->engine().Apply(table_, {{.row = RowOf(1)}})[0].code(),
+            StatusCode::kUnavailable);
+  const auto opened = OpenedStore::Open(address, {});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_THAT(opened.status().message(), HasSubstr("cannot open store \"" + address));
+}
+
+TEST_F(RemoteStoreTest, TheTokenOfTheServerIsReadFromAFile) {
+  options_.token = "a token of the server";
+  Start();
+  const std::string right = directory_ + "/right";
+  const std::string wrong = directory_ + "/wrong";
+  std::ofstream(right) << "secret-token-of-the-server\n";
+  std::ofstream(wrong) << "another\n";
+  options_.token = "secret-token-of-the-server";
+  Start();
+  for (const std::string& name :
+       {server_->address(), server_->address() + "?token-file=" + wrong}) {
+    const auto opened = OpenedStore::Open(name, {});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_THAT(opened.status().message(), HasSubstr("token-file"));
+  }
+  EXPECT_EQ(Search(Open(server_->address() + "?token-file=" + right).get(), {}).end, Status());
+}
+
+TEST_F(RemoteStoreTest, AServerForReadingRefusesWhatItMayNot) {
+  options_.sql.may_write = options_.may_administer = false;
+  Start();
+  const auto remote = Open(server_->address());
+  const Status written = remote->engine().Apply(table_, {{.row = RowOf(1)}})[0];
+  EXPECT_EQ(written.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(written.message(), HasSubstr("--write"));
+  const auto made = remote->Define("other", {"k int64", "key (k)"});
+  EXPECT_THAT(made.status().message(), HasSubstr("--admin"));
+}
+
+}  // namespace
+}  // namespace tamis
