@@ -1,6 +1,8 @@
 #include "answer.h"
 
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 
 #include "table.h"
@@ -61,6 +63,7 @@ TamisAnswer* TamisAsk(const TamisSettings* settings, TamisStatement statement, L
   answer->types = types;
   answer->count = Max(list_length(types), 1);  // without columns it is NULL
   answer->values = palloc0(sizeof(TamisScalar) * answer->count);
+  initStringInfo(&answer->row);
   answer->request =
       TamisBegin(settings, (TamisCall){.path = "/v1/sql",
                                        .body = TamisRequestBody(settings, statement, explain),
@@ -112,10 +115,21 @@ bool TamisNextRow(TamisAnswer* answer) {
     return false;
   }
   ++answer->row_number;
-  if (strlen(line) != length || !TamisReadRow(line, answer->values, answer->count)) {
+  // A function that reads a value may ask the server, too, for which libcurl may move its buffer.
+  resetStringInfo(&answer->row);
+  appendBinaryStringInfo(&answer->row, line, (int)length);
+  if (strlen(line) != length || !TamisReadRow(answer->row.data, answer->values, answer->count)) {
     RaiseNoAnswer(answer->settings, "a row is not an array of its values");
   }
   return true;
+}
+
+// The beginning of the value.
+static const char* ShownValue(const TamisScalar* value) {
+  if (value->kind == kTamisNull) return "NULL";
+  const int size = (int)strlen(value->text);
+  if (!pg_verify_mbstr(PG_UTF8, value->text, size, true)) return "(a text that is not UTF-8)";
+  return pnstrdup(value->text, pg_mbcliplen(value->text, size, SHOWN_BYTES));
 }
 
 void TamisRaiseValue(const TamisAnswer* answer, int number, const TamisReader* readers,
@@ -123,11 +137,13 @@ void TamisRaiseValue(const TamisAnswer* answer, int number, const TamisReader* r
   StringInfoData row;
   int shown = 0;
   initStringInfo(&row);
-  for (int i = 0; i < answer->count && shown < SHOWN_VALUES; ++i) {
+  // The owner's rights of a view do not show what the view leaves out.
+  const int count = answer->settings->user_id == GetUserId() ? answer->count : 0;
+  for (int i = 0; i < count && shown < SHOWN_VALUES; ++i) {
     const TamisScalar* value = &answer->values[i];
     if (i == number) continue;
-    appendStringInfo(&row, "%s%s = %.*s", shown++ == 0 ? ": " : ", ", readers[i].column,
-                     SHOWN_BYTES, value->kind == kTamisNull ? "NULL" : value->text);
+    appendStringInfo(&row, "%s%s = %s", shown++ == 0 ? ": " : ", ", readers[i].column,
+                     ShownValue(value));
   }
   ereport(
       ERROR,

@@ -23,7 +23,8 @@ typedef struct TamisAnswer {
   List* types;  // TamisType of each column
   bool has_header;
   int count;            // of the values of a row
-  TamisScalar* values;  // of the current row
+  StringInfoData row;   // the current one
+  TamisScalar* values;  // of it
   uint64 row_number;    // from 1
   bool is_complete;
   Jsonb* last_record;  // once it is complete

@@ -17,6 +17,7 @@
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
+#include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -44,9 +45,9 @@ typedef struct Modify {
 
 int TamisIsForeignRelUpdatable(Relation relation) {
   const Oid table_id = RelationGetRelid(relation);
-  const TamisSettings* settings =
-      TamisSettingsOf(GetForeignTable(table_id)->serverid, GetUserId(), table_id);
-  return settings->updatable ? (1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;
+  return TamisIsUpdatable(GetForeignTable(table_id)->serverid, table_id)
+             ? (1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE)
+             : 0;
 }
 
 void TamisAddForeignUpdateTargets(PlannerInfo* root, Index index, RangeTblEntry* entry,
@@ -181,13 +182,37 @@ static Modify* MakeModify(EState* estate, ResultRelInfo* relation, List* targets
   return modify;
 }
 
+// Whether the attribute has the value of the store, and not a rounded one.
+static bool IsExact(const Modify* modify, const ResultRelInfo* relation, int attribute) {
+  const Form_pg_attribute form =
+      TupleDescAttr(RelationGetDescr(relation->ri_RelationDesc), attribute - 1);
+  int32 typmod = form->atttypmod;
+  const Oid base = getBaseTypeAndTypmod(form->atttypid, &typmod);
+  return typmod < 0 && TamisIsSame(base, ColumnOf(modify, attribute)->type);
+}
+
+// A key that is rounded, or written in another form, may be that of another row.
+static void RefuseInexactKey(const Modify* modify, const ResultRelInfo* relation, int attribute) {
+  const Form_pg_attribute form =
+      TupleDescAttr(RelationGetDescr(relation->ri_RelationDesc), attribute - 1);
+  ereport(ERROR,
+          (errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+           errmsg("cannot change rows of table \"%s\": column \"%s\", which is in the key, is %s, "
+                  "which need not be the value of the store",
+                  modify->name, NameStr(form->attname),
+                  format_type_with_typemod(form->atttypid, form->atttypmod)),
+           errhint("Declare it as %s.", TamisSqlType(ColumnOf(modify, attribute)->type))));
+}
+
 // UPDATE and DELETE name a row by its key.
-static void CheckKey(const Modify* modify) {
+static void CheckKey(const Modify* modify, const ResultRelInfo* relation) {
   const TamisOrder* key = &modify->table->orders[0];
   for (int i = 0; i < key->count; ++i) {
     bool found = false;
     for (int j = 0; j < modify->attribute_count; ++j) {
-      found = found || modify->columns[j] == key->columns[i];
+      if (modify->columns[j] != key->columns[i]) continue;
+      found = true;
+      if (!IsExact(modify, relation, j + 1)) RefuseInexactKey(modify, relation, j + 1);
     }
     if (found) continue;
     ereport(ERROR,
@@ -207,7 +232,7 @@ void TamisBeginForeignModify(ModifyTableState* state, ResultRelInfo* relation, L
   if (state->operation == CMD_INSERT) {
     modify->insert = InsertText(modify);
   } else {
-    CheckKey(modify);
+    CheckKey(modify, relation);
     modify->whole_row =
         ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, WHOLE_ROW);
     if (!AttributeNumberIsValid(modify->whole_row)) elog(ERROR, "could not find the whole row");
@@ -305,14 +330,6 @@ static void ReadOldRow(const Modify* modify, ResultRelInfo* relation, TupleTable
   heap_deform_tuple(&tuple, row, *values, *nulls);
 }
 
-// Whether the attribute has the value of the store, and not a rounded one.
-static bool IsExact(const Modify* modify, const ResultRelInfo* relation, int attribute) {
-  const Form_pg_attribute form =
-      TupleDescAttr(RelationGetDescr(relation->ri_RelationDesc), attribute - 1);
-  return form->atttypmod < 0 &&
-         TamisIsSame(getBaseType(form->atttypid), ColumnOf(modify, attribute)->type);
-}
-
 // The order of conditions: SQLite leaves its own test, which rounds decimals, out for the first 16.
 static int RankOf(const Modify* modify, int attribute) {
   if (IsKey(modify->table, modify->columns[attribute - 1])) return 0;
@@ -325,6 +342,17 @@ static void AppendOldValue(const Modify* modify, const ResultRelInfo* relation, 
   const bool is_key = RankOf(modify, attribute) == 0;
   StringInfoData json;
   if (column->computed || (!is_key && !IsExact(modify, relation, attribute))) return;
+  // It may stand for a text that PostgreSQL cannot hold.
+  const bool may_be_a_text =
+      is_null && column->type == kTamisTextType && modify->settings->invalid_text_is_null;
+  if (may_be_a_text && is_key) {
+    ereport(ERROR,
+            (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+             errmsg("cannot change a row of table \"%s\" whose key is a text that PostgreSQL "
+                    "cannot hold",
+                    modify->name)));
+  }
+  if (may_be_a_text) return;
   initStringInfo(&json);
   if (!is_null && !is_key &&
       TamisAppendParameter(&json, column->type, getBaseType(TypeOf(relation, attribute)), value) !=

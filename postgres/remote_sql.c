@@ -25,6 +25,7 @@
 #define END_MARK '\x03'
 // A parameter alone, as LIMIT has it: kValue parameter kEnd.
 #define VALUE_MARK '\x04'
+#define ALL_MARKS "\x01\x02\x03\x04"
 
 // ---- What can be sent
 
@@ -43,6 +44,8 @@ int TamisColumnOf(const TamisSql* sql, Node* expression) {
   if ((Node*)var != expression && exprType(expression) != TEXTOID) return -1;
   const int column = TamisFindColumn(sql->table, TamisColumnName(sql->table_id, var->varattno));
   if (column < 0 || !TamisIsSame(var->vartype, sql->table->columns[column].type)) return -1;
+  // No store has such a name, and a template cannot have it.
+  if (strpbrk(sql->table->columns[column].name, ALL_MARKS) != NULL) return -1;
   return column;
 }
 
@@ -176,12 +179,12 @@ static bool AppendPrefixRange(TamisSql* sql, int column, const char* prefix, Str
   const int size = (int)strlen(prefix);
   if (size == 0) return false;
   // The last character that has a next one takes it; what follows is cut off.
-  char* end = pstrdup(prefix);
+  const char* end = NULL;
   int keep = size;
   while (keep > 0) {
     int begin = keep - 1;
-    while (begin > 0 && (end[begin] & 0xC0) == 0x80) --begin;
-    pg_wchar character = utf8_to_unicode((unsigned char*)end + begin);
+    while (begin > 0 && (prefix[begin] & 0xC0) == 0x80) --begin;
+    pg_wchar character = utf8_to_unicode((const unsigned char*)prefix + begin);
     keep = begin;
     if (character >= 0x10FFFF) continue;
     character = character == 0xD7FF ? 0xE000 : character + 1;
@@ -193,7 +196,7 @@ static bool AppendPrefixRange(TamisSql* sql, int column, const char* prefix, Str
   Const* low =
       makeConst(TEXTOID, -1, C_COLLATION_OID, -1, CStringGetTextDatum(prefix), false, false);
   AppendComparison(sql, column, ">=", TamisAddParameter(sql, (Expr*)low, kTamisTextType), out);
-  if (keep > 0 || *end != '\0') {
+  if (end != NULL) {
     Const* high =
         makeConst(TEXTOID, -1, C_COLLATION_OID, -1, CStringGetTextDatum(end), false, false);
     appendStringInfoString(out, " AND ");
@@ -225,6 +228,31 @@ static TamisReach DeparsePattern(TamisSql* sql, OpExpr* expression, StringInfo o
   return AppendPrefixRange(sql, column, prefix, out) ? kTamisMore : kTamisNotAtAll;
 }
 
+// Whether the value, or an element of the array, is known now to be a time that has no place among
+// those that conditions find.
+static bool IsUnordered(Node* value, TamisType type) {
+  const Const* constant = (const Const*)value;
+  StringInfoData ignored;
+  Datum* elements = NULL;
+  bool* nulls = NULL;
+  int count = 0;
+  if (type != kTamisTimestamp || !IsA(value, Const) || constant->constisnull) return false;
+  initStringInfo(&ignored);
+  if (constant->consttype == TIMESTAMPTZOID) {
+    return TamisAppendParameter(&ignored, type, TIMESTAMPTZOID, constant->constvalue) ==
+           kTamisUnordered;
+  }
+  deconstruct_array(DatumGetArrayTypeP(constant->constvalue), TIMESTAMPTZOID, sizeof(TimestampTz),
+                    FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, &nulls, &count);
+  for (int i = 0; i < count; ++i) {
+    if (!nulls[i] &&
+        TamisAppendParameter(&ignored, type, TIMESTAMPTZOID, elements[i]) == kTamisUnordered) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static TamisReach DeparseOperator(TamisSql* sql, OpExpr* expression, bool is_inside,
                                   StringInfo out) {
   if (list_length(expression->args) != 2) return kTamisNotAtAll;
@@ -243,7 +271,7 @@ static TamisReach DeparseOperator(TamisSql* sql, OpExpr* expression, bool is_ins
   }
   if (column < 0 || !ComparesAlike(sql, column, comparison, expression->inputcollid, is_inside) ||
       !TamisIsSame(exprType(value), sql->table->columns[column].type) ||
-      !TamisIsParameter(sql, value)) {
+      !TamisIsParameter(sql, value) || IsUnordered(value, sql->table->columns[column].type)) {
     return kTamisNotAtAll;
   }
   const int parameter = TamisAddParameter(sql, (Expr*)value, sql->table->columns[column].type);
@@ -262,7 +290,8 @@ static TamisReach DeparseArray(TamisSql* sql, ScalarArrayOpExpr* expression, boo
   const TamisType type = sql->table->columns[column].type;
   if (type == kTamisDecimal ||
       !ComparesAlike(sql, column, comparison, expression->inputcollid, is_inside) ||
-      !TamisIsSame(get_element_type(exprType(array)), type) || !TamisIsParameter(sql, array)) {
+      !TamisIsSame(get_element_type(exprType(array)), type) || !TamisIsParameter(sql, array) ||
+      IsUnordered(array, type)) {
     return kTamisNotAtAll;
   }
   AppendComparison(sql, column, expression->useOr ? "IN" : "NOT IN",
@@ -368,6 +397,15 @@ static void AppendConstant(StringInfo out, const char* column, bool truth) {
   appendStringInfo(out, "(CASE WHEN %s IS NOT NULL THEN %d END)", column, truth ? 1 : 0);
 }
 
+// Constants of this kind are compared here; of a parameter it is known too late.
+static void RefuseUnordered(const char* column) {
+  ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                  errmsg("cannot compare column %s of the store with a parameter outside of the "
+                         "years 0 to 9999",
+                         column),
+                  errhint("'infinity' is above all times, '-infinity' below.")));
+}
+
 static void ExpandOneValue(const char* column, const char* comparison,
                            const TamisArgument* argument, StringInfo out, StringInfo parameters) {
   StringInfoData json;
@@ -378,6 +416,7 @@ static void ExpandOneValue(const char* column, const char* comparison,
   } else {
     place = TamisAppendParameter(&json, argument->type, argument->pg_type, argument->value);
   }
+  if (place == kTamisUnordered) RefuseUnordered(column);
   if (place == kTamisInside) {
     appendStringInfo(out, "%s %s ", column, comparison);
     AppendPlaceholder(out, parameters, json.data);
@@ -411,10 +450,11 @@ static void ExpandArray(const char* column, const char* comparison, const TamisA
     StringInfoData json;
     initStringInfo(&json);
     // No row equals a value that the store cannot have.
-    const bool is_inside =
-        nulls[i] || TamisAppendParameter(&json, argument->type, ARR_ELEMTYPE(array), elements[i]) ==
-                        kTamisInside;
-    if (is_inside) {
+    const TamisPlace place =
+        nulls[i] ? kTamisInside
+                 : TamisAppendParameter(&json, argument->type, ARR_ELEMTYPE(array), elements[i]);
+    if (place == kTamisUnordered) RefuseUnordered(column);
+    if (place == kTamisInside) {
       appendStringInfoString(out, separator);
       AppendPlaceholder(out, parameters, nulls[i] ? "null" : json.data);
       separator = ", ";

@@ -42,7 +42,6 @@ static const Option kOptions[] = {
     {"url", ForeignServerRelationId, kUrl},
     {"ca", ForeignServerRelationId, kFile},
     {"token_file", ForeignServerRelationId, kFile},
-    {"token", ForeignServerRelationId, kToken},
     {"connect_timeout_ms", ForeignServerRelationId, kNumber},
     {"timeout_ms", ForeignServerRelationId, kNumber},
     {"buffer_kb", ForeignServerRelationId, kNumber},
@@ -272,11 +271,9 @@ static List* UserMappingOptions(Oid server_id, Oid user_id) {
   return GetUserMapping(user_id, server_id)->options;
 }
 
-TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id) {
-  ForeignServer* server = GetForeignServer(server_id);
+static TamisSettings* SettingsWithoutToken(const ForeignServer* server, Oid table_id) {
   TamisSettings* settings = palloc0(sizeof(TamisSettings));
-  settings->server_id = server_id;
-  settings->user_id = user_id;
+  settings->server_id = server->serverid;
   settings->server_name = server->servername;
   settings->connect_timeout_ms = 10000;
   settings->buffer_kb = 1024;
@@ -286,6 +283,17 @@ TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id) {
   settings->row_cost = 0.01;
   Apply(settings, server->options);
   if (OidIsValid(table_id)) Apply(settings, GetForeignTable(table_id)->options);
+  return settings;
+}
+
+bool TamisIsUpdatable(Oid server_id, Oid table_id) {
+  return SettingsWithoutToken(GetForeignServer(server_id), table_id)->updatable;
+}
+
+TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id) {
+  const ForeignServer* server = GetForeignServer(server_id);
+  TamisSettings* settings = SettingsWithoutToken(server, table_id);
+  settings->user_id = user_id;
   if (!ApplyToken(settings, UserMappingOptions(server_id, user_id))) {
     ApplyToken(settings, server->options);
   }

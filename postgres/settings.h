@@ -32,6 +32,8 @@ typedef struct TamisSettings {
 
 // The settings of a foreign table for the user; without a table (InvalidOid) those of the server.
 TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id);
+// Whether the table may be changed. Reads no token.
+bool TamisIsUpdatable(Oid server_id, Oid table_id);
 
 // The name of a foreign table, and of its column, in the store.
 const char* TamisTableName(Oid table_id);

@@ -164,11 +164,11 @@ static TamisPlace AppendTime(StringInfo out, TimestampTz value) {
   struct pg_tm time;
   fsec_t fraction = 0;
   if (TIMESTAMP_IS_NOBEGIN(value)) return kTamisBelow;
-  if (TIMESTAMP_IS_NOEND(value) || timestamp2tm(value, NULL, &time, &fraction, NULL, NULL) != 0) {
-    return kTamisAbove;
+  if (TIMESTAMP_IS_NOEND(value)) return kTamisAbove;
+  if (timestamp2tm(value, NULL, &time, &fraction, NULL, NULL) != 0 || time.tm_year < 0 ||
+      time.tm_year > 9999) {
+    return kTamisUnordered;
   }
-  if (time.tm_year < 0) return kTamisBelow;
-  if (time.tm_year > 9999) return kTamisAbove;
   appendStringInfo(out, "\"%04d-%02d-%02d %02d:%02d:%02d", time.tm_year, time.tm_mon, time.tm_mday,
                    time.tm_hour, time.tm_min, time.tm_sec);
   if (fraction != 0) {

@@ -38,7 +38,13 @@ TamisReader TamisMakeReader(TamisType type, Oid pg_type, int32 typmod, const cha
 Datum TamisReadValue(TamisReader* reader, TamisScalar* value, bool* is_null, const char** why);
 
 // Where a value that the store cannot have stands among those that it can have.
-typedef enum TamisPlace { kTamisInside, kTamisAbove, kTamisBelow } TamisPlace;
+typedef enum TamisPlace {
+  kTamisInside,
+  kTamisAbove,
+  kTamisBelow,
+  // A time outside of the years 0 to 9999: the store may have it, and no condition finds it.
+  kTamisUnordered
+} TamisPlace;
 
 // Appends the parameter. A value that no column of the type can have is not appended.
 TamisPlace TamisAppendParameter(StringInfo out, TamisType type, Oid pg_type, Datum value);

@@ -81,6 +81,10 @@ MUTANTS = {
                               ["QueriesTest.test_a_table_that_was_made_anew_is_not_asked_with_the_old_plan"]),
     "computed_columns_are_sent": ("modify.c", "if (ColumnOf(modify, attribute)->computed) RefuseComputed(modify, attribute);", "",
                                   ["ChangesTest.test_computed_columns_are_read_and_never_set"]),
+    "rounded_keys": ("modify.c", "if (!IsExact(modify, relation, j + 1)) RefuseInexactKey(modify, relation, j + 1);", "",
+                     ["ChangesTest.test_a_key_that_is_rounded_names_no_row"]),
+    "texts_of_others_as_null": ("modify.c", "if (may_be_a_text) return;", "",
+                                ["QueriesTest.test_texts_that_postgresql_cannot_hold_are_errors_or_null"]),
     "files_for_all": ("settings.c", "if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES)) {", "if (false) {",
                       ["DefinitionsTest.test_only_those_who_may_read_files_name_one"]),
 }

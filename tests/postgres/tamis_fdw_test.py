@@ -132,7 +132,8 @@ class DefinitionsTest(PostgresTest):
                 (server + f"({url}, timeout_ms '-1')", "HV024", "not negative"),
                 (server + f"({url}, invalid_text 'replace')", "HV024", "error or null"),
                 (server + f"({url}, updatable 'perhaps')", "HV024", "true or false"),
-                (server + f"({url}, token 'short')", "HV024", "at least 16 characters"),
+                (server + f"({url}, token '0123456789abcdef')", "HV00D", '"token" is no option of a server'),
+                (mapping + "(token 'short')", "HV024", "at least 16 characters"),
                 (server + f"({url}, ca 'ca.pem')", "HV024", "an absolute path"),
                 (table + "(column_name 'x')", "HV00D", "Its options are: table_name"),
                 (mapping + "(user 'x')", "HV00D", "Its options are: token_file, token"),
@@ -209,6 +210,7 @@ class DefinitionsTest(PostgresTest):
         self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(3,)])
         self.run_sql(f"ALTER USER MAPPING FOR tamis SERVER shop OPTIONS (SET token_file '{work}/none')")
         self.refused("58P01", "cannot read the token", "SELECT count(*) FROM orders")
+        self.assertEqual(self.rows("SELECT pg_relation_is_updatable('orders'::regclass, false)"), [(28,)])
 
 
 class QueriesTest(PostgresTest):
@@ -314,6 +316,8 @@ class QueriesTest(PostgresTest):
         self.assertEqual(self.rows("SELECT id FROM orders WHERE customer IS NULL ORDER BY 1"), [(7,), (8,)])
         self.assertEqual(self.rows("SELECT id FROM orders WHERE customer <> 'kim' ORDER BY 1"), [(2,)])
         self.assertEqual(self.rows("SELECT count(customer), count(DISTINCT customer), max(customer) FROM orders"), [(3, 2, "lee")])
+        self.run_sql("UPDATE orders SET cents = 7 WHERE id = 7")
+        self.assertEqual(self.stored("SELECT id, cents, hex(customer) FROM orders WHERE id = 7"), ["7,7,61FF"])
 
     def test_a_table_that_was_made_anew_is_not_asked_with_the_old_plan(self):
         self.run_sql("PREPARE asked AS SELECT id FROM orders WHERE cents > 200 ORDER BY id", "SET plan_cache_mode = force_generic_plan")
@@ -354,6 +358,20 @@ class QueriesTest(PostgresTest):
         self.assertEqual(self.rows("SELECT sum(cents) FROM shown"), [(None,)])
         self.run_sql("RESET ROLE", "DROP OWNED BY clerk", "DROP ROLE clerk, boss")
 
+    def test_times_outside_of_the_years_of_conditions_are_compared_here(self):
+        self.run_sql("SET plan_cache_mode = force_generic_plan", "PREPARE later(timestamptz) AS SELECT id FROM orders WHERE at > $1",
+                     "PREPARE same(timestamptz[]) AS SELECT id FROM orders WHERE at = ANY ($1)")
+        for condition in ("at > '20000-01-01'", "at IN ('20000-01-01', '0044-03-15 BC')"):
+            self.assertNotIn("WHERE", self.remote(f"SELECT id FROM orders WHERE {condition}")[0])
+        self.assertEqual(self.rows("EXECUTE later('-infinity')"), [(1,), (2,)])
+        self.refused("22008", "outside of the years 0 to 9999", "EXECUTE later('20000-01-01')")
+        self.refused("22008", "outside of the years 0 to 9999", "EXECUTE same('{0044-03-15 BC}')")
+
+    def test_the_prefix_without_a_next_one_has_no_upper_bound(self):
+        self.run_sql("INSERT INTO orders (id, customer) VALUES (50, chr(1114111) || 'a')")
+        self.assertEqual(self.rows("SELECT id FROM orders WHERE customer LIKE chr(1114111) || '%'"), [(50,)])
+        self.assertEqual(self.remote("SELECT id FROM orders WHERE customer LIKE chr(1114111) || '%'")[0].count("`customer` <"), 0)
+
     def test_a_view_asks_with_the_rights_of_its_owner(self):
         self.run_sql("DROP ROLE IF EXISTS reader", "CREATE ROLE reader", "CREATE VIEW shown AS SELECT id FROM orders",
                      "GRANT SELECT ON shown TO reader", "SET ROLE reader")
@@ -388,6 +406,12 @@ class ChangesTest(PostgresTest):
     def test_copy_writes_rows(self):
         self.cursor.copy_expert("COPY places FROM STDIN", file=io.StringIO("a\t1\tx\nb\t2\t\\N\n"))
         self.assertEqual(self.rows("SELECT * FROM places ORDER BY 1"), [("a", 1, "x"), ("b", 2, None)])
+
+    def test_a_key_that_is_rounded_names_no_row(self):
+        self.run_sql("CREATE FOREIGN TABLE f (id numeric(30, -1), cents bigint) SERVER shop OPTIONS (table_name 'orders')",
+                     "INSERT INTO f VALUES (20, 5)")
+        for statement in ("UPDATE f SET cents = 1", "DELETE FROM f"):
+            self.refused("HV004", "which is in the key, is numeric(30,-1), which need not be the value of the store", statement)
 
     def test_values_that_the_store_cannot_hold_are_refused(self):
         for values in ("(5, NULL, NULL, 'infinity')", "(5, NULL, NULL, NULL, 'NaN')", "(5, NULL, NULL, NULL, NULL, NULL, 'NaN')"):
