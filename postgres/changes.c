@@ -85,22 +85,35 @@ void TamisRefuseUnsentChanges(const TamisSettings* settings, const char* table, 
 
 // ---- Sending
 
+typedef struct Sending {
+  int first;              // of the changes that go together
+  int rows;               // how many these are
+  TamisRequest* request;  // until its answer was read
+} Sending;
+
+// Called for every error while a change is sent, of memory and interrupts too. Without an answer
+// its outcome is unknown, whatever the error is.
 static void NameChange(void* argument) {
-  const int* numbers = argument;
-  const Change* change = list_nth(changes, numbers[0]);
+  const Sending* sending = argument;
+  const Change* change = list_nth(changes, sending->first);
   static const char* const kVerbs[] = {"INSERT into", "UPDATE of", "DELETE from"};
-  if (geterrcode() == ERRCODE_QUERY_CANCELED || geterrcode() == ERRCODE_ADMIN_SHUTDOWN) {
-    errcontext("the change was interrupted, and its outcome is unknown");
+  const char* before =
+      sending->first == 0 ? "none was made before" : "those before were made and stand";
+  if (sending->request != NULL && TamisMayHaveRun(sending->request) &&
+      geterrcode() != ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN) {
+    errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN);
+    errcontext("the change was sent, and its outcome is unknown: it may have been made");
   }
-  if (numbers[0] == 0) {
-    errcontext(
-        "sending change 1 of %d of the transaction, %s table \"%s\"; none was made before it",
-        list_length(changes), kVerbs[change->kind], change->table);
+  if (sending->rows <= 1) {
+    errcontext("sending change %d of %d of the transaction, %s table \"%s\"; %s",
+               sending->first + 1, list_length(changes), kVerbs[change->kind], change->table,
+               before);
   } else {
     errcontext(
-        "sending change %d of %d of the transaction, %s table \"%s\"; the changes before it "
-        "were made and stand",
-        numbers[0] + 1, list_length(changes), kVerbs[change->kind], change->table);
+        "sending changes %d to %d of %d of the transaction, %s table \"%s\"; %s, and some "
+        "of these may stand too",
+        sending->first + 1, sending->first + sending->rows, list_length(changes),
+        kVerbs[change->kind], change->table, before);
   }
 }
 
@@ -136,7 +149,7 @@ static int MakeStatement(int first, StringInfo sql, StringInfo parameters) {
   return rows;
 }
 
-static void CheckOutcome(const Change* change, int rows, char* answer) {
+static Jsonb* ReadOutcome(const Change* change, char* answer) {
   Jsonb* document = TamisReadDocument(answer);
   if (document == NULL || !TamisTrueMember(&document->root, "complete")) {
     ereport(ERROR,
@@ -145,6 +158,10 @@ static void CheckOutcome(const Change* change, int rows, char* answer) {
                     "unknown",
                     change->settings->server_name)));
   }
+  return document;
+}
+
+static void CheckOutcome(const Change* change, int rows, Jsonb* document) {
   const double changed = TamisNumberMember(&document->root, "changes", -1);
   if (changed == (double)rows) return;
   if (change->kind == kTamisInsert) {
@@ -160,36 +177,39 @@ static void CheckOutcome(const Change* change, int rows, char* answer) {
            errhint("Run the transaction again.")));
 }
 
-static int SendFrom(int first) {
+static void SendNext(Sending* sending) {
   MemoryContext context =
       AllocSetContextCreate(TopTransactionContext, "tamis change", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext before = MemoryContextSwitchTo(context);
-  const Change* change = list_nth(changes, first);
+  const Change* change = list_nth(changes, sending->first);
   StringInfoData sql;
   StringInfoData parameters;
   initStringInfo(&sql);
   initStringInfo(&parameters);
-  const int rows = MakeStatement(first, &sql, &parameters);
+  sending->rows = MakeStatement(sending->first, &sql, &parameters);
   const TamisStatement statement = {.sql = sql.data,
                                     .parameters = parameters.data,
                                     .table = change->table,
                                     .table_id = change->table_id};
-  TamisRequest* request = TamisBegin(
+  sending->request = TamisBegin(
       change->settings, (TamisCall){.path = "/v1/sql",
                                     .body = TamisRequestBody(change->settings, statement, false),
                                     .is_change = true});
-  CheckOutcome(change, rows, TamisWholeAnswer(request));
+  Jsonb* outcome = ReadOutcome(change, TamisWholeAnswer(sending->request));
+  sending->request = NULL;
+  CheckOutcome(change, sending->rows, outcome);
   MemoryContextSwitchTo(before);
   MemoryContextDelete(context);
-  return rows;
+  sending->first += sending->rows;
+  sending->rows = 0;
 }
 
 void TamisSendChanges(void) {
-  int numbers[1] = {0};
+  Sending sending = {0};
   ErrorContextCallback context = {
-      .previous = error_context_stack, .callback = NameChange, .arg = numbers};
+      .previous = error_context_stack, .callback = NameChange, .arg = &sending};
   error_context_stack = &context;
-  while (numbers[0] < list_length(changes)) numbers[0] += SendFrom(numbers[0]);
+  while (sending.first < list_length(changes)) SendNext(&sending);
   error_context_stack = context.previous;
   list_free(changes);
   changes = NIL;

@@ -24,12 +24,14 @@ struct TamisRequest {
   size_t limit;  // of bytes that came and were not taken
   bool is_change;
   bool is_checked;  // the status is 200
+  bool is_refused;  // the status is another one
   int64 begun_ms;
   int refusals;
   bool done;
   bool paused;
   bool out_of_memory;
-  CURLcode result;  // once it is done
+  bool is_too_long;  // a line
+  CURLcode result;   // once it is done
   char problem[CURL_ERROR_SIZE];
   char* buffer;
   size_t capacity;
@@ -64,6 +66,10 @@ static size_t StoreBytes(char* bytes, size_t size, size_t count, void* client) {
   if (request->written - request->read > request->limit && request->lines_end > request->read) {
     request->paused = true;
     return CURL_WRITEFUNC_PAUSE;
+  }
+  if (request->written - request->read + length > MaxAllocSize) {
+    request->is_too_long = true;
+    return 0;
   }
   if (request->read > 0 && request->read >= request->capacity / 2) {
     memmove(request->buffer, request->buffer + request->read, request->written - request->read);
@@ -274,36 +280,59 @@ static void ResolveHost(TamisRequest* request) {
   AppendAddresses(&entry, found);
   freeaddrinfo(found);
   request->addresses = curl_slist_append(NULL, entry.data);
-  curl_easy_setopt(request->easy, CURLOPT_RESOLVE, request->addresses);
+  if (request->addresses == NULL ||
+      curl_easy_setopt(request->easy, CURLOPT_RESOLVE, request->addresses) != CURLE_OK) {
+    RaiseOutOfMemory();
+  }
+}
+
+#define SET(option, ...)                                                        \
+  do {                                                                          \
+    const CURLcode code = curl_easy_setopt(request->easy, option, __VA_ARGS__); \
+    if (code != CURLE_OK) RaiseUnusable(curl_easy_strerror(code));              \
+  } while (false)
+
+static void RaiseUnusable(const char* why) {
+  ereport(ERROR, (errcode(ERRCODE_FDW_ERROR), errmsg("libcurl cannot make a request: %s", why)));
+}
+
+static void AddToMulti(TamisRequest* request) {
+  const CURLMcode code = curl_multi_add_handle(multi, request->easy);
+  if (code != CURLM_OK) RaiseUnusable(curl_multi_strerror(code));
+}
+
+static size_t LimitOf(const TamisSettings* settings) {
+  return Min((size_t)settings->buffer_kb * 1024, MaxAllocSize / 2);
 }
 
 static void SetOptions(TamisRequest* request, TamisCall call) {
-  CURL* easy = request->easy;
   const TamisSettings* settings = request->settings;
-  curl_easy_setopt(easy, CURLOPT_URL, psprintf("%s%s", settings->url, call.path));
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, StoreBytes);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem);
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
-  if (settings->ca != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca);
+  SET(CURLOPT_URL, psprintf("%s%s", settings->url, call.path));
+  SET(CURLOPT_PRIVATE, request);
+  SET(CURLOPT_WRITEFUNCTION, StoreBytes);
+  SET(CURLOPT_WRITEDATA, request);
+  SET(CURLOPT_ERRORBUFFER, request->problem);
+  SET(CURLOPT_NOSIGNAL, 1L);
+  SET(CURLOPT_PROXY, "");
+  SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  SET(CURLOPT_PROTOCOLS_STR, "http,https");
+  SET(CURLOPT_TCP_KEEPALIVE, 1L);
+  SET(CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
+  if (settings->ca != NULL) SET(CURLOPT_CAINFO, settings->ca);
   // Libcurl sends a request again when a kept connection turns out to be closed.
-  if (call.is_change) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  if (call.is_change) SET(CURLOPT_FRESH_CONNECT, 1L);
+  // PostgreSQL has ended statement_timeout before COMMIT sends the changes.
+  if (call.is_change) SET(CURLOPT_TIMEOUT_MS, (long)settings->change_timeout_ms);
   if (settings->token != NULL)
     AddHeader(request, psprintf("Authorization: Bearer %s", settings->token));
   if (call.body != NULL) {
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call.body));
-    curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, call.body);
+    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call.body));
+    SET(CURLOPT_COPYPOSTFIELDS, call.body);
     AddHeader(request, "Content-Type: application/json");
     AddHeader(request, "Expect:");
   }
   AddHeader(request, call.is_stream ? "Accept: application/x-ndjson" : "Accept: application/json");
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+  SET(CURLOPT_HTTPHEADER, request->headers);
 }
 
 TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call) {
@@ -312,7 +341,7 @@ TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call) {
   request->settings = settings;
   request->is_change = call.is_change;
   request->begun_ms = NowMs();
-  request->limit = (size_t)settings->buffer_kb * 1024;
+  request->limit = LimitOf(settings);
   request->callback.func = EndInCallback;
   request->callback.arg = request;
   MemoryContextRegisterResetCallback(CurrentMemoryContext, &request->callback);
@@ -320,16 +349,17 @@ TamisRequest* TamisBegin(const TamisSettings* settings, TamisCall call) {
   if (request->easy == NULL) RaiseOutOfMemory();
   SetOptions(request, call);
   ResolveHost(request);
-  curl_multi_add_handle(multi, request->easy);
+  AddToMulti(request);
   return request;
 }
 
 static void RaiseTransferError(TamisRequest* request) {
   curl_off_t sent_at = 0;
   curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
-  if (request->out_of_memory) RaiseOutOfMemory();
-  const char* problem =
-      request->problem[0] != '\0' ? request->problem : curl_easy_strerror(request->result);
+  const char* problem = request->out_of_memory        ? "out of memory"
+                        : request->is_too_long        ? "a line of it is longer than 1 GB"
+                        : request->problem[0] != '\0' ? request->problem
+                                                      : curl_easy_strerror(request->result);
   if (sent_at == 0) {
     ereport(ERROR, (errcode(ERRCODE_FDW_UNABLE_TO_ESTABLISH_CONNECTION),
                     errmsg("cannot reach server \"%s\" at %s: %s", request->settings->server_name,
@@ -342,6 +372,7 @@ static void RaiseTransferError(TamisRequest* request) {
                     errdetail("%s", problem),
                     errhint("It may have been made. Read the rows before you repeat it.")));
   }
+  if (request->out_of_memory) RaiseOutOfMemory();
   ereport(ERROR,
           (errcode(ERRCODE_CONNECTION_FAILURE), errmsg("the answer of server \"%s\" was cut: %s",
                                                        request->settings->server_name, problem)));
@@ -376,11 +407,14 @@ void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bo
     status = (int)TamisNumberMember(&document->root, "status", status);
   }
   if (detail == NULL) {
-    ereport(ERROR, (errcode(ERRCODE_FDW_ERROR),
-                    errmsg("server \"%s\" answered with status %d, which is not how tamis serve "
-                           "answers",
-                           settings->server_name, status),
-                    errhint("Look at the option \"url\": %s.", settings->url)));
+    ereport(ERROR,
+            (errcode(is_change ? ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN : ERRCODE_FDW_ERROR),
+             errmsg("server \"%s\" answered with status %d, which is not how tamis serve answers",
+                    settings->server_name, status),
+             is_change ? errdetail("A proxy may have answered: the outcome of the change is "
+                                   "unknown.")
+                       : 0,
+             errhint("Look at the option \"url\": %s.", settings->url)));
   }
   if (status == 409 && strstr(detail, "made anew") != NULL) {
     // Plans, also those of prepared statements, were made for the table before.
@@ -392,7 +426,7 @@ void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bo
   }
   // "busy" is said before a statement begins.
   const bool is_unknown =
-      is_change && (status == 499 || status == 500 || status == 504 ||
+      is_change && (status == 499 || status == 500 || status == 504 || status == 507 ||
                     (status == 503 && (code == NULL || strcmp(code, "busy") != 0)));
   ereport(
       ERROR,
@@ -419,6 +453,7 @@ static void AwaitMore(TamisRequest* request) {
 
 // Reads the whole problem document.
 static void AwaitEnd(TamisRequest* request) {
+  request->limit = MaxAllocSize;  // no line is taken before the end
   while (!request->done) AwaitMore(request);
   if (request->buffer == NULL) RaiseTransferError(request);
   request->buffer[request->written] = '\0';
@@ -445,8 +480,9 @@ static void Repeat(TamisRequest* request) {
   curl_multi_remove_handle(multi, request->easy);
   request->read = request->written = request->lines_end = 0;
   request->received = 0;
-  request->done = request->paused = false;
-  curl_multi_add_handle(multi, request->easy);
+  request->done = request->paused = request->is_refused = false;
+  request->limit = LimitOf(request->settings);
+  AddToMulti(request);
 }
 
 static void CheckStatus(TamisRequest* request) {
@@ -456,6 +492,7 @@ static void CheckStatus(TamisRequest* request) {
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 0 && status != 200) {
       AwaitEnd(request);
+      request->is_refused = true;
       if (!IsBusy(request, (int)status) ||
           NowMs() - request->begun_ms >= request->settings->connect_timeout_ms) {
         TamisRaiseProblem(request->settings, (int)status, request->buffer + request->read,
@@ -466,6 +503,13 @@ static void CheckStatus(TamisRequest* request) {
     }
     request->is_checked = true;
   }
+}
+
+bool TamisMayHaveRun(const TamisRequest* request) {
+  curl_off_t sent_at = 0;
+  if (request->easy == NULL || request->is_refused) return false;
+  curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+  return sent_at > 0;
 }
 
 static bool HasLine(const TamisRequest* request) {

@@ -40,6 +40,9 @@ int TamisSocketOfSent(TamisRequest* request);
 // The rest of the answer, all of it if nothing was read before.
 char* TamisWholeAnswer(TamisRequest* request);
 
+// Whether a change may have been made: it was sent, and the server has not refused it.
+bool TamisMayHaveRun(const TamisRequest* request);
+
 void TamisEnd(TamisRequest* request);
 
 // Raises the error of a problem document, {"status": 404, "detail": "..."}; `text` may be anything.

@@ -44,6 +44,7 @@ static const Option kOptions[] = {
     {"token_file", ForeignServerRelationId, kFile},
     {"connect_timeout_ms", ForeignServerRelationId, kNumber},
     {"timeout_ms", ForeignServerRelationId, kNumber},
+    {"change_timeout_ms", ForeignServerRelationId, kNumber},
     {"buffer_kb", ForeignServerRelationId, kNumber},
     {"invalid_text", ForeignServerRelationId, kInvalidText},
     {"updatable", ForeignServerRelationId, kBool},
@@ -227,6 +228,8 @@ static void Apply(TamisSettings* settings, List* options) {
       parse_int(value, &settings->connect_timeout_ms, 0, NULL);
     } else if (strcmp(name, "timeout_ms") == 0) {
       parse_int(value, &settings->timeout_ms, 0, NULL);
+    } else if (strcmp(name, "change_timeout_ms") == 0) {
+      parse_int(value, &settings->change_timeout_ms, 0, NULL);
     } else if (strcmp(name, "buffer_kb") == 0) {
       parse_int(value, &settings->buffer_kb, 0, NULL);
     } else if (strcmp(name, "invalid_text") == 0) {
@@ -276,6 +279,7 @@ static TamisSettings* SettingsWithoutToken(const ForeignServer* server, Oid tabl
   settings->server_id = server->serverid;
   settings->server_name = server->servername;
   settings->connect_timeout_ms = 10000;
+  settings->change_timeout_ms = 120000;
   settings->buffer_kb = 1024;
   settings->updatable = true;
   settings->async_capable = true;

@@ -21,8 +21,9 @@ typedef struct TamisSettings {
   char* ca;     // NULL: those of the system
   char* token;  // NULL: none is sent
   int connect_timeout_ms;
-  int timeout_ms;  // of a statement, 0: the server's own limit
-  int buffer_kb;   // of rows that came and were not taken; then the server waits
+  int timeout_ms;         // of a statement, 0: the server's own limit
+  int change_timeout_ms;  // 0: none
+  int buffer_kb;          // of rows that came and were not taken; then the server waits
   bool invalid_text_is_null;
   bool updatable;
   bool async_capable;

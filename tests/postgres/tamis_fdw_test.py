@@ -435,8 +435,8 @@ class ChangesTest(PostgresTest):
         cursor.execute("INSERT INTO orders (id) VALUES (20), (10)")
         with self.assertRaises(psycopg2.errors.UniqueViolation) as raised:
             connection.commit()
-        self.assertIn("sending change 2 of 3 of the transaction", str(raised.exception))
-        self.assertIn("the changes before it were made and stand", str(raised.exception))
+        self.assertIn("sending changes 2 to 3 of 3 of the transaction", str(raised.exception))
+        self.assertIn("those before were made and stand, and some of these may stand too", str(raised.exception))
         self.assertEqual(self.rows("SELECT count(*) FROM places"), [(2,)])
 
     def test_reading_a_table_with_unsent_changes_is_refused(self):
@@ -560,6 +560,7 @@ class FakeServer:
         self.table = self.ask(url, "/v1/tables/orders", None)
         self.stream = self.ask(url, "/v1/sql", json.dumps({"sql": statement}).encode())
         self.cut, self.ends_well, self.status, self.barrier = len(self.stream), True, None, None
+        self.problem = b"<html>"
         fake = self
 
         class Answers(http.server.BaseHTTPRequestHandler):
@@ -574,9 +575,9 @@ class FakeServer:
                     fake.barrier.wait(30)
                 if fake.status is not None:
                     self.send_response(fake.status)
-                    self.send_header("Content-Length", "6")
+                    self.send_header("Content-Length", str(len(fake.problem)))
                     self.end_headers()
-                    self.wfile.write(b"<html>")
+                    self.wfile.write(fake.problem)
                     return
                 self.answer(fake.stream[:fake.cut], fake.ends_well)
 
@@ -633,7 +634,14 @@ class TroubleTest(PostgresTest):
                     self.rows(statement)
                 self.assertEqual(raised.exception.pgcode, "08006", raised.exception)
         fake.cut, fake.status = len(fake.stream), 502
-        self.refused("HV000", "answered with status 502, which is not how tamis serve answers", statement)
+        text = "answered with status 502, which is not how tamis serve answers"
+        self.refused("HV000", text, statement)
+        self.refused("08007", text, "INSERT INTO orders (id) VALUES (90)")
+        # Larger than what waits to be taken.
+        fake.problem *= 100000
+        fake.problem = fake.problem.replace(b"><", b">\n<")
+        self.run_sql("ALTER SERVER shop OPTIONS (ADD buffer_kb '1')")
+        self.refused("HV000", text, statement)
 
     def test_answers_that_are_no_rows_are_errors(self):
         statement = "SELECT id, customer FROM orders"
@@ -672,6 +680,32 @@ class TroubleTest(PostgresTest):
                 canceller.start()
                 self.refused("57014", "user request", "SELECT count(*) FROM orders")
                 canceller.join()
+
+    def test_a_change_that_is_not_answered_is_unknown(self):
+        self.rows("SELECT id FROM orders WHERE id = 1")
+        port = self.store.port
+        connection = self.connect(autocommit=False)
+        self.run_sql("ALTER SERVER shop OPTIONS (ADD change_timeout_ms '300')")
+        for statement, text in (("SELECT 1", "did not answer"), ("SET LOCAL statement_timeout = '100ms'", "did not answer")):
+            connection.cursor().execute(statement)
+            connection.cursor().execute("INSERT INTO orders (id) VALUES (90)")
+            self.store.stop()
+            with socket.create_server(("127.0.0.1", port)):
+                with self.assertRaises(psycopg2.Error) as raised:
+                    connection.commit()
+            self.store.start("--write")
+            self.assertIn(text, str(raised.exception))
+            self.assertEqual(raised.exception.pgcode, "08007")
+        self.run_sql("ALTER SERVER shop OPTIONS (SET change_timeout_ms '0')")
+        self.plan("INSERT INTO orders (id) VALUES (90)")
+        self.rows("SELECT id FROM orders WHERE id = 1")
+        self.store.stop()
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            canceller = threading.Thread(target=self.cancel_when_asked, args=(listener,))
+            canceller.start()
+            text = self.refused("08007", "user request", "INSERT INTO orders (id) VALUES (90)")
+            self.assertIn("its outcome is unknown: it may have been made", text)
+            canceller.join()
 
     def cancel_when_asked(self, listener):
         connection = listener.accept()[0]
