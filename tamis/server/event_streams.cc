@@ -35,12 +35,17 @@ class EventStreams::Stream : public std::enable_shared_from_this<Stream> {
     std::unique_lock lock(mutex_);
     if (ended_) return;
     if (pending_.size() > max_pending) {
-      ended_ = true;
       lock.unlock();
-      return exchange_->Abort();
+      return Cut();
     }
     pending_ += events;
     Write(&lock);
+  }
+
+  void Cut() {
+    begun_ = true;
+    ended_ = true;
+    exchange_->Abort();
   }
 
   // A comment, if nothing was sent for so long.
@@ -153,30 +158,42 @@ void EventStreams::Run() {
     if (stopped_) return;
     lock.unlock();
     const auto begun = std::chrono::steady_clock::now();
-    std::string changes = view.Look();
-    const std::string totals_now = documents_.totals();
-    if (totals_now != totals) changes += Event("totals", totals_now);
-    totals = totals_now;
+    const Status told = WithoutExceptions([&] {
+      Tell(&view, &totals);
+      return Status::Ok();
+    });
     const auto took = std::chrono::steady_clock::now() - begun;
-
     lock.lock();
-    std::erase_if(streams_, [](const auto& one) { return one->ended(); });
-    const auto streams = streams_;
-    lock.unlock();
-    for (const auto& stream : streams) {
-      if (!stream->begun()) {
-        stream->Begin(Event("hello", documents_.hello()) + view.Whole() + Event("totals", totals));
-      } else if (!changes.empty()) {
-        stream->Add(changes, options_.max_pending_bytes);
-      } else {
-        stream->BreakSilence(options_.silence);
-      }
+    if (!told.ok()) {
+      // Memory is short: some streams may lack changes. Their clients begin anew.
+      for (const auto& stream : streams_) stream->Cut();
     }
-    lock.lock();
     changed_.wait_for(lock, std::max<std::chrono::nanoseconds>(options_.pause, 10 * took), [this] {
       return stopped_ ||
              std::ranges::any_of(streams_, [](const auto& one) { return !one->begun(); });
     });
+  }
+}
+
+// Looks at the store once, and tells all streams.
+void EventStreams::Tell(StoreView* view, std::string* totals) {
+  std::string changes = view->Look();
+  const std::string totals_now = documents_.totals();
+  if (totals_now != *totals) changes += Event("totals", totals_now);
+  *totals = totals_now;
+
+  std::unique_lock lock(mutex_);
+  std::erase_if(streams_, [](const auto& one) { return one->ended(); });
+  const auto streams = streams_;
+  lock.unlock();
+  for (const auto& stream : streams) {
+    if (!stream->begun()) {
+      stream->Begin(Event("hello", documents_.hello()) + view->Whole() + Event("totals", *totals));
+    } else if (!changes.empty()) {
+      stream->Add(changes, options_.max_pending_bytes);
+    } else {
+      stream->BreakSilence(options_.silence);
+    }
   }
 }
 

@@ -25,6 +25,8 @@
 
 namespace tamis::server {
 
+class StoreView;
+
 class EventStreams {
  public:
   struct Options {
@@ -54,6 +56,7 @@ class EventStreams {
  private:
   class Stream;
   void Run();
+  void Tell(StoreView* view, std::string* totals);
 
   const std::shared_ptr<OpenedStore> store_;
   const Documents documents_;

@@ -111,10 +111,12 @@ Status StoreView::LookAt(std::string* events) {
   size_t room = max_regions_;
   std::map<std::string, Regions> seen;
   for (const TableSchema& table : tables) {
-    TAMIS_ASSIGN_OR_RETURN(Regions regions, RegionsOf(table, room));
-    room -= regions.size();
-    *events += ChangesOf(table.name, regions_[table.name], regions);
-    seen[table.name] = std::move(regions);
+    Result<Regions> regions = RegionsOf(table, room);
+    if (regions.status().code() == StatusCode::kNotFound) continue;  // dropped since
+    TAMIS_RETURN_IF_ERROR(regions.status());
+    room -= regions->size();
+    *events += ChangesOf(table.name, regions_[table.name], *regions);
+    seen[table.name] = *std::move(regions);
   }
   regions_ = std::move(seen);
   TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, Ask<ClusterStatus>([&](auto done) {

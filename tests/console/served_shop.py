@@ -29,9 +29,9 @@ class ServedShop:
                 if (words := line.split()) and words[0].isdigit():
                     self.run("region", "split", words[0])
 
-    def serve(self, *arguments):
+    def serve(self, *arguments, listen="127.0.0.1:0"):
         self.process = subprocess.Popen(
-            [self.tamis, "--store", "shop", "--servers", "4", "serve", "--listen", "127.0.0.1:0", *arguments],
+            [self.tamis, "--store", "shop", "--servers", "4", "serve", "--listen", listen, *arguments],
             cwd=self.directory.name, stdout=subprocess.PIPE, text=True)
         self.url = re.search(r"http://[^, ]*", self.process.stdout.readline()).group(0)
 

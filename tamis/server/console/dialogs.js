@@ -24,11 +24,15 @@ export function confirm(heading, text, yes) {
   $('confirm-heading').textContent = heading;
   $('confirm-text').textContent = text;
   $('confirm-yes').textContent = yes;
-  dialog.returnValue = '';
   dialog.showModal();
+  // Not by the event "close", which may come when the dialog is open for the next question.
   return new Promise((resolve) => {
-    $('confirm-no').onclick = () => dialog.close('');
-    $('confirm-yes').onclick = () => dialog.close('yes');
-    dialog.onclose = () => resolve(dialog.returnValue === 'yes');
+    const end = (confirmed) => {
+      dialog.close();
+      resolve(confirmed);
+    };
+    $('confirm-no').onclick = () => end(false);
+    $('confirm-yes').onclick = () => end(true);
+    dialog.oncancel = () => resolve(false);
   });
 }

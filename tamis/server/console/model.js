@@ -9,6 +9,7 @@ export class Model {
   regions = new Map();  // by number: {id, table, server, start, text, bytes, known}
   version = 0;          // of the tables and regions
   isComplete = false;   // what a stream begins with has come
+  #unseen = new Set();  // regions of before, that the stream has not told yet; the first "totals" ends what it begins with
   #listeners = [];
 
   // listener(name of the event, sentences about what happened)
@@ -16,10 +17,9 @@ export class Model {
 
   apply(name, data) {
     const news = [];
-    if (!['servers', 'totals', 'trouble'].includes(name)) ++this.version;
+    if (['hello', 'tables', 'whole'].includes(name)) ++this.version;
     if (name === 'hello') {
-      this.isComplete = false;
-      this.regions = new Map();
+      this.#unseen = new Set(this.regions.keys());
       this.hello = data;
       this.hello.begun = Date.now() - data.uptime_ms;
     } else if (name === 'tables') {
@@ -31,6 +31,7 @@ export class Model {
     } else if (name === 'totals') {
       this.totals = data;
       this.isComplete = true;
+      if (this.#unseen.size > 0) this.#applyRegions({ put: [], removed: [...this.#unseen] }, news);
     } else if (name === 'trouble') {
       this.trouble = data.detail;
       news.push(data.detail === null ? 'The store answers again.' : `The store does not answer: ${data.detail}`);
@@ -71,11 +72,14 @@ export class Model {
     const isNews = this.isComplete && put.some(([id]) => !this.regions.has(id));
     const isKnown = isNews && [...this.regions.values()].some((region) => region.table === table);
     for (const id of removed) {
+      if (this.isComplete) news.push(`Region ${id} of table ${this.regions.get(id)?.table} is gone.`);
       this.regions.delete(id);
-      if (this.isComplete) news.push(`Region ${id} of table ${table} is gone.`);
+      this.#unseen.delete(id);
     }
+    ++this.version;
     for (const [id, server, start, text, size, known] of put) {
       const was = this.regions.get(id);
+      this.#unseen.delete(id);
       if (this.isComplete && !was) {
         news.push(`Region ${id} of table ${table} was ${isKnown ? 'split off' : 'made'}, from ${text || 'the first key'}, on ${server || 'no server'}.`);
       } else if (this.isComplete && was.server !== server) {

@@ -36,6 +36,7 @@ export class Regions {
   #model;
   #cells;
   #outcomes = new Map();  // of the last query, by number of the region
+  #rows = new Map();  // of the table of servers, by state and name
   #sorted = { version: -1, table: '', regions: [] };
   #page = 0;
   #pending = false;
@@ -46,7 +47,7 @@ export class Regions {
     this.#onProblem = onProblem;
     this.#cells = new Cells($('cells'), (region) => this.#showChosen(region));
     model.listen((name) => {
-      if (name === 'totals') return;
+      if (name === 'totals' && model.version === this.#sorted.version) return;
       this.#pending = true;
       requestAnimationFrame(() => { if (this.#pending) this.show(); });
     });
@@ -146,17 +147,24 @@ export class Regions {
 
   // ---- Servers
 
+  // Rows stay while their servers' states do, so that a button is there as long as it is clicked or has the focus.
   #showServers() {
+    const rows = this.#model.servers.map((server) => {
+      const key = `${server.state} ${this.#model.hello?.can_operate} ${server.name}`;
+      const row = this.#rows.get(key) ?? this.#serverRow(server);
+      const texts = [count(server.regions), count(server.searches), bytes(server.filter_bytes), count(server.events_behind)];
+      texts.forEach((text, i) => { row.cells[i + 2].textContent = text; });
+      return [key, row];
+    });
+    this.#rows = new Map(rows);
     const body = $('server-table').tBodies[0];
-    const focused = document.activeElement?.getAttribute('aria-label');
-    body.replaceChildren(...this.#model.servers.map((server) => this.#serverRow(server)));
-    if (focused && !document.activeElement?.getAttribute('aria-label')) {
-      body.querySelector(`button[aria-label="${CSS.escape(focused)}"]`)?.focus();
-    }
+    if (body.rows.length === rows.length && rows.every(([, row], i) => body.rows[i] === row)) return;
+    const focused = body.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
+    body.replaceChildren(...rows.map(([, row]) => row));
+    if (focused) body.querySelector(`button[aria-label="${CSS.escape(focused)}"]`)?.focus();
   }
 
   #serverRow(server) {
-    const cell = (text) => make('td', 'number', text);
     const name = make('th', '', server.name);
     name.scope = 'row';
     const operations = make('td', 'operations');
@@ -169,8 +177,8 @@ export class Regions {
       offer('resume', 'Resume', 'A paused server goes on; a killed one is started again, empty.');
       if (server.state === 'paused') offer('kill', 'Kill', 'It loses its memory and nothing else; others take its regions.');
     }
-    return make('tr', '', name, make('td', `state-${server.state}`, server.state), cell(count(server.regions)),
-      cell(count(server.searches)), cell(bytes(server.filter_bytes)), cell(count(server.events_behind)), operations);
+    const numbers = [1, 2, 3, 4].map(() => make('td', 'number'));
+    return make('tr', '', name, make('td', `state-${server.state}`, server.state), ...numbers, operations);
   }
 
   async #operate(path, body, heading, text, yes) {
