@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -36,6 +37,7 @@ typedef struct Modify {
   int attribute_count;
   int* columns;   // of each attribute; -1: dropped
   List* targets;  // the attributes that are set
+  List* named;    // by an UPDATE; its trigger may set others
   AttrNumber whole_row;
   MemoryContext context;  // of one row
   HTAB* changed;          // the keys of the rows that an UPDATE or a DELETE has changed
@@ -74,7 +76,7 @@ static List* AllAttributes(Relation relation) {
   List* attributes = NIL;
   for (int i = 1; i <= row->natts; ++i) {
     const Form_pg_attribute form = TupleDescAttr(row, i - 1);
-    if (!form->attisdropped && form->attgenerated == '\0') attributes = lappend_int(attributes, i);
+    if (!form->attisdropped) attributes = lappend_int(attributes, i);
   }
   return attributes;
 }
@@ -96,12 +98,12 @@ List* TamisPlanForeignModify(PlannerInfo* root, ModifyTable* plan, Index index, 
   const bool all = plan->operation == CMD_INSERT ||
                    (relation->trigdesc != NULL && relation->trigdesc->trig_update_before_row);
   List* targets = NIL;
+  List* named = NIL;
   RefuseOnConflict(plan);
-  if (plan->operation != CMD_DELETE) {
-    targets = all ? AllAttributes(relation) : UpdatedAttributes(root, index);
-  }
+  if (plan->operation == CMD_UPDATE) named = UpdatedAttributes(root, index);
+  if (plan->operation != CMD_DELETE) targets = all ? AllAttributes(relation) : named;
   table_close(relation, NoLock);
-  return list_make1(targets);
+  return list_make2(targets, named);
 }
 
 // ---- Beginning
@@ -161,6 +163,20 @@ static const char* InsertText(const Modify* modify) {
   return KeepName(sql.data);
 }
 
+// A column that both PostgreSQL and the store compute is not sent.
+static List* WithoutGenerated(const Modify* modify, TupleDesc row, List* attributes) {
+  List* others = NIL;
+  ListCell* cell;
+  foreach (cell, attributes) {
+    const int attribute = lfirst_int(cell);
+    if (TupleDescAttr(row, attribute - 1)->attgenerated == '\0' ||
+        !ColumnOf(modify, attribute)->computed) {
+      others = lappend_int(others, attribute);
+    }
+  }
+  return others;
+}
+
 static Modify* MakeModify(EState* estate, ResultRelInfo* relation, List* targets) {
   const Oid table_id = RelationGetRelid(relation->ri_RelationDesc);
   const TupleDesc row = RelationGetDescr(relation->ri_RelationDesc);
@@ -169,7 +185,6 @@ static Modify* MakeModify(EState* estate, ResultRelInfo* relation, List* targets
       TamisSettingsOf(GetForeignTable(table_id)->serverid, UserOf(estate, relation), table_id));
   modify->name = KeepName(TamisTableName(table_id));
   modify->table = TamisFindTable(modify->settings, modify->name);
-  modify->targets = targets;
   modify->attribute_count = row->natts;
   modify->columns = palloc(sizeof(int) * Max(row->natts, 1));
   for (int i = 0; i < row->natts; ++i) {
@@ -177,6 +192,7 @@ static Modify* MakeModify(EState* estate, ResultRelInfo* relation, List* targets
                              ? -1
                              : TamisColumnOfAttribute(modify->table, table_id, i + 1);
   }
+  modify->targets = WithoutGenerated(modify, row, targets);
   modify->context =
       AllocSetContextCreate(estate->es_query_cxt, "tamis change", ALLOCSET_SMALL_SIZES);
   return modify;
@@ -229,6 +245,7 @@ void TamisBeginForeignModify(ModifyTableState* state, ResultRelInfo* relation, L
   if ((flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
   Modify* modify = MakeModify(estate, relation, linitial(private));
   modify->is_statement = true;
+  modify->named = lsecond(private);
   if (state->operation == CMD_INSERT) {
     modify->insert = InsertText(modify);
   } else {
@@ -416,6 +433,15 @@ static bool IsChangedAgain(Modify* modify, EState* estate, const ResultRelInfo* 
   return found;
 }
 
+// Whether a trigger has left the attribute as it was.
+static bool IsUnchanged(const TupleTableSlot* slot, int attribute, const Datum* values,
+                        const bool* nulls) {
+  const Form_pg_attribute form = TupleDescAttr(slot->tts_tupleDescriptor, attribute - 1);
+  const int i = attribute - 1;
+  if (slot->tts_isnull[i] || nulls[i]) return slot->tts_isnull[i] && nulls[i];
+  return datum_image_eq(slot->tts_values[i], values[i], form->attbyval, form->attlen);
+}
+
 TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
                                        TupleTableSlot* slot, TupleTableSlot* plan_slot) {
   Modify* modify = relation->ri_FdwState;
@@ -438,6 +464,9 @@ TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
   TamisAppendName(&sql, modify->name);
   foreach (cell, modify->targets) {
     const int attribute = lfirst_int(cell);
+    if (!list_member_int(modify->named, attribute) && IsUnchanged(slot, attribute, values, nulls)) {
+      continue;
+    }
     if (ColumnOf(modify, attribute)->computed) RefuseComputed(modify, attribute);
     appendStringInfoString(&sql, separator);
     TamisAppendName(&sql, ColumnOf(modify, attribute)->name);

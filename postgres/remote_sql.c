@@ -25,6 +25,9 @@
 #define END_MARK '\x03'
 // A parameter alone, as LIMIT has it: kValue parameter kEnd.
 #define VALUE_MARK '\x04'
+// The server permits expressions of depth 200, and SQLite 32766 parameters.
+#define MAX_TERMS 150
+#define MAX_VALUES 30000
 #define ALL_MARKS "\x01\x02\x03\x04"
 
 // ---- What can be sent
@@ -200,6 +203,7 @@ static bool AppendPrefixRange(TamisSql* sql, int column, const char* prefix, Str
     Const* high =
         makeConst(TEXTOID, -1, C_COLLATION_OID, -1, CStringGetTextDatum(end), false, false);
     appendStringInfoString(out, " AND ");
+    ++sql->terms;
     AppendComparison(sql, column, "<", TamisAddParameter(sql, (Expr*)high, kTamisTextType), out);
   }
   return true;
@@ -294,6 +298,11 @@ static TamisReach DeparseArray(TamisSql* sql, ScalarArrayOpExpr* expression, boo
       IsUnordered(array, type)) {
     return kTamisNotAtAll;
   }
+  if (IsA(array, Const) && !((Const*)array)->constisnull) {
+    const ArrayType* values = DatumGetArrayTypeP(((Const*)array)->constvalue);
+    sql->values += ArrayGetNItems(ARR_NDIM(values), ARR_DIMS(values));
+    if (sql->values > MAX_VALUES) return kTamisNotAtAll;
+  }
   AppendComparison(sql, column, expression->useOr ? "IN" : "NOT IN",
                    TamisAddParameter(sql, (Expr*)array, type), out);
   return kTamisExactly;
@@ -350,6 +359,7 @@ static TamisReach DeparseBoolean(TamisSql* sql, BoolExpr* expression, bool is_in
 
 static TamisReach Deparse(TamisSql* sql, Node* node, bool is_inside, StringInfo out) {
   int column = -1;
+  if (++sql->terms > MAX_TERMS) return kTamisNotAtAll;
   switch (nodeTag(node)) {
     case T_OpExpr:
       return DeparseOperator(sql, (OpExpr*)node, is_inside, out);
@@ -374,10 +384,14 @@ static TamisReach Deparse(TamisSql* sql, Node* node, bool is_inside, StringInfo 
 TamisReach TamisDeparseCondition(TamisSql* sql, Expr* condition, StringInfo out) {
   const int length = out->len;
   const int parameters = list_length(sql->parameters);
+  const int terms = sql->terms;
+  const int values = sql->values;
   const TamisReach reach = Deparse(sql, (Node*)condition, false, out);
   if (reach == kTamisNotAtAll) {
     out->len = length;
     out->data[length] = '\0';
+    sql->terms = terms;
+    sql->values = values;
     sql->parameters = list_truncate(sql->parameters, parameters);
     sql->types = list_truncate(sql->types, parameters);
   }

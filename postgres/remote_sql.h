@@ -31,6 +31,8 @@ typedef struct TamisSql {
   // Made.
   List* parameters;  // Expr
   List* types;       // TamisType, one for each of the parameters
+  int terms;         // of the conditions
+  int values;        // of the arrays that are constants
 } TamisSql;
 
 typedef enum TamisReach {

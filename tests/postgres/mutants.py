@@ -89,6 +89,10 @@ MUTANTS = {
                      ["ChangesTest.test_a_key_that_is_rounded_names_no_row"]),
     "texts_of_others_as_null": ("modify.c", "if (may_be_a_text) return;", "",
                                 ["QueriesTest.test_texts_that_postgresql_cannot_hold_are_errors_or_null"]),
+    "what_a_trigger_leaves_is_set": ("modify.c", "if (!list_member_int(modify->named, attribute) && IsUnchanged(slot, attribute, values, nulls)) {",
+                                     "if (false) {", ["ChangesTest.test_computed_columns_are_read_and_never_set"]),
+    "terms_without_end": ("remote_sql.c", "if (++sql->terms > MAX_TERMS) return kTamisNotAtAll;", "",
+                          ["QueriesTest.test_conditions_that_are_too_many_for_the_server_are_checked_here"]),
     "files_for_all": ("settings.c", "if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES)) {", "if (false) {",
                       ["DefinitionsTest.test_only_those_who_may_read_files_name_one"]),
 }

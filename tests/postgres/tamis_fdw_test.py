@@ -367,6 +367,14 @@ class QueriesTest(PostgresTest):
         self.refused("22008", "outside of the years 0 to 9999", "EXECUTE later('20000-01-01')")
         self.refused("22008", "outside of the years 0 to 9999", "EXECUTE same('{0044-03-15 BC}')")
 
+    def test_conditions_that_are_too_many_for_the_server_are_checked_here(self):
+        for condition in (" OR ".join(f"(id = {n} AND cents = {n})" for n in range(300)) + " OR id = 2",
+                          " AND ".join(f"id <> {n}" for n in range(10, 310)) + " AND id = 2",
+                          " AND ".join(f"customer LIKE 'le%{'%' * n}'" for n in range(120)),
+                          f"id IN ({', '.join(map(str, range(1000, 41000)))}) OR id = 2"):
+            self.assertEqual(self.rows(f"SELECT id FROM orders WHERE {condition} ORDER BY id LIMIT 5"), [(2,)])
+            self.assertEqual(self.rows(f"SELECT count(*) FROM orders WHERE {condition}"), [(1,)])
+
     def test_the_prefix_without_a_next_one_has_no_upper_bound(self):
         self.run_sql("INSERT INTO orders (id, customer) VALUES (50, chr(1114111) || 'a')")
         self.assertEqual(self.rows("SELECT id FROM orders WHERE customer LIKE chr(1114111) || '%'"), [(50,)])
@@ -505,6 +513,15 @@ class ChangesTest(PostgresTest):
         self.assertEqual(self.rows("SELECT id, cents FROM orders WHERE name = 'kim' ORDER BY 1"), [(1, 250), (3, 120), (5, 7)])
         self.refused("428C9", "is computed by the store", "INSERT INTO orders (id, name) VALUES (6, 'x')")
         self.refused("428C9", "is computed by the store", "UPDATE orders SET name = 'x' WHERE id = 5")
+        self.run_sql("CREATE OR REPLACE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.cents := NEW.cents + 1; RETURN NEW; END $$",
+                     "CREATE TRIGGER t BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION more()", "UPDATE orders SET paid = true WHERE id = 5")
+        self.assertEqual(self.rows("SELECT cents, paid FROM orders WHERE id = 5"), [(8, True)])
+
+    def test_columns_that_postgresql_generates_are_sent(self):
+        self.run_sql("CREATE FOREIGN TABLE f (id bigint, cents bigint GENERATED ALWAYS AS (id * 2) STORED) SERVER shop "
+                     "OPTIONS (table_name 'orders')", "INSERT INTO f VALUES (60)", "UPDATE f SET id = 61 WHERE id = 60",
+                     "INSERT INTO f VALUES (62)")
+        self.assertEqual(self.stored("SELECT id, cents FROM orders WHERE id >= 60 ORDER BY id"), ["61,122", "62,124"])
 
     def test_a_server_for_reading_gives_its_sentence(self):
         self.store.stop()
