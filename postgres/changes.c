@@ -9,6 +9,7 @@
 #include "http.h"
 
 #define MAX_CHANGES 1000000  // they wait in memory
+#define MAX_BYTES ((Size)1 << 30)
 #define INSERT_ROWS 500
 #define INSERT_BYTES (512 * 1024)
 #define INSERT_VALUES 30000  // SQLite's parameters
@@ -23,9 +24,16 @@ typedef struct Change {
   int count;
   int nest_level;
   CommandId command;
+  Size bytes;
 } Change;
 
 static List* changes = NIL;  // in TopTransactionContext
+static Size changes_bytes = 0;
+
+static void ForgetChanges(void) {
+  changes = NIL;  // with the transaction's memory
+  changes_bytes = 0;
+}
 
 static char* KeepText(const char* text) {
   return text == NULL ? NULL : MemoryContextStrdup(TopTransactionContext, text);
@@ -43,9 +51,12 @@ TamisSettings* TamisKeepSettings(const TamisSettings* settings) {
 
 void TamisAddChange(TamisSettings* settings, const char* table, uint32 table_id,
                     TamisChangeKind kind, const char* sql, const char* parameters, int count) {
-  if (list_length(changes) == MAX_CHANGES) {
+  const Size bytes = strlen(parameters) + (kind == kTamisInsert ? 0 : strlen(sql));
+  if (list_length(changes) == MAX_CHANGES || changes_bytes + bytes > MAX_BYTES) {
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("a transaction holds at most %d changes of foreign tables", MAX_CHANGES),
+                    errmsg("a transaction holds at most %d changes of foreign tables, and %zu "
+                           "bytes of them",
+                           MAX_CHANGES, MAX_BYTES),
                     errhint("Commit more often.")));
   }
   const MemoryContext before = MemoryContextSwitchTo(TopTransactionContext);
@@ -60,7 +71,9 @@ void TamisAddChange(TamisSettings* settings, const char* table, uint32 table_id,
   change->nest_level = GetCurrentTransactionNestLevel();
   // Later statements of the transaction see it, so that they have another number.
   change->command = GetCurrentCommandId(true);
+  change->bytes = bytes;
   changes = lappend(changes, change);
+  changes_bytes += bytes;
   MemoryContextSwitchTo(before);
 }
 
@@ -212,7 +225,7 @@ void TamisSendChanges(void) {
   while (sending.first < list_length(changes)) SendNext(&sending);
   error_context_stack = context.previous;
   list_free(changes);
-  changes = NIL;
+  ForgetChanges();
 }
 
 // ---- The transaction's events
@@ -230,7 +243,7 @@ static void OnTransaction(XactEvent event, void* argument) {
     case XACT_EVENT_ABORT:
     case XACT_EVENT_COMMIT:
     case XACT_EVENT_PREPARE:
-      changes = NIL;  // with the transaction's memory
+      ForgetChanges();
       break;
     default:
       break;
@@ -247,6 +260,7 @@ static void OnSubtransaction(SubXactEvent event, SubTransactionId id, SubTransac
     Change* change = list_nth(changes, kept - 1);
     if (change->nest_level < level) break;
     if (event == SUBXACT_EVENT_COMMIT_SUB) change->nest_level = level - 1;
+    if (event == SUBXACT_EVENT_ABORT_SUB) changes_bytes -= change->bytes;
   }
   if (event == SUBXACT_EVENT_ABORT_SUB) changes = list_truncate(changes, kept);
 }
