@@ -195,6 +195,7 @@ class ConsoleTest(unittest.TestCase):
         page = self.open_live()
         regions = "Number(/with (\\d+) regions/.exec(document.querySelector('#cells-summary').textContent)[1])"
         before = page.evaluate(regions)
+        page.wait(colour_count("none") + " > 1000")  # the cells are drawn
         page.click("#cells", at={"x": 8, "y": 28})
         page.wait("document.querySelector('#chosen-text').textContent.startsWith('Region ')")
         region = page.text("#chosen-text").split()[1]
@@ -207,7 +208,7 @@ class ConsoleTest(unittest.TestCase):
         page.click("#confirm-yes")
         page.wait(f"{regions} === {before + 1}")
         self.assertIn("was split off, from ", page.text("#log"))
-        # A region without rows cannot be split: the reason is the server's.
+        # The cells show sizes, too.
         page.evaluate("document.querySelector('#colour').value = 'size'")
         page.evaluate("document.querySelector('#colour').dispatchEvent(new Event('change'))")
         page.wait("document.querySelector('#legend').textContent.includes('fifth')")
