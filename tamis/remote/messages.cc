@@ -22,13 +22,16 @@ Status CheckColumn(const TableSchema& schema, uint32_t column) {
   return DoesNotFit(schema, "it has no column " + std::to_string(column));
 }
 
-Status CheckColumns(const TableSchema& schema, const std::vector<uint32_t>& columns) {
-  for (const uint32_t column : columns) TAMIS_RETURN_IF_ERROR(CheckColumn(schema, column));
-  return Status::Ok();
-}
-
-std::vector<uint32_t> Positions(const google::protobuf::RepeatedField<uint32_t>& field) {
-  return {field.begin(), field.end()};
+// Columns of the schema, and no more than it has: a request's cost grows with its lists.
+Result<std::vector<uint32_t>> Positions(const TableSchema& schema,
+                                        const google::protobuf::RepeatedField<uint32_t>& field) {
+  if (static_cast<size_t>(field.size()) > schema.columns.size()) {
+    return DoesNotFit(schema, "it names " + std::to_string(field.size()) +
+                                  " columns, and the table has " +
+                                  std::to_string(schema.columns.size()));
+  }
+  for (const uint32_t column : field) TAMIS_RETURN_IF_ERROR(CheckColumn(schema, column));
+  return std::vector<uint32_t>(field.begin(), field.end());
 }
 
 Result<Predicate> PredicateOf(const TableSchema& schema, const std::string& bytes) {
@@ -109,8 +112,7 @@ Result<SearchOptions> FromMessage(const TableSchema& schema, const pb::TableSear
   SearchOptions options;
   TAMIS_ASSIGN_OR_RETURN(options.predicate, PredicateOf(schema, message.predicate()));
   if (!message.all_columns()) {
-    options.columns = Positions(message.columns());
-    TAMIS_RETURN_IF_ERROR(CheckColumns(schema, *options.columns));
+    TAMIS_ASSIGN_OR_RETURN(options.columns, Positions(schema, message.columns()));
   }
   options.limit = message.limit();
   options.first_rows = message.first_rows();
@@ -118,7 +120,7 @@ Result<SearchOptions> FromMessage(const TableSchema& schema, const pb::TableSear
     return DoesNotFit(schema, "it asks for groups of an unknown kind");
   }
   options.groups = static_cast<SearchOptions::Groups>(message.groups());
-  options.totals = Positions(message.totals());
+  TAMIS_ASSIGN_OR_RETURN(options.totals, Positions(schema, message.totals()));
   for (const uint32_t column : options.totals) {
     const bool wanted = options.columns && std::ranges::count(*options.columns, column) > 0;
     if (!wanted || options.groups == SearchOptions::Groups::kNone) {
@@ -126,8 +128,12 @@ Result<SearchOptions> FromMessage(const TableSchema& schema, const pb::TableSear
     }
   }
   options.key_order = message.key_order();
+  std::vector<bool> ordered(schema.columns.size());
   for (const pb::TableSearch::OrderTerm& term : message.order()) {
     TAMIS_RETURN_IF_ERROR(CheckColumn(schema, term.column()));
+    // A later term on the same column changes nothing.
+    if (ordered[term.column()]) continue;
+    ordered[term.column()] = true;
     options.order.push_back({.column = term.column(), .descending = term.descending()});
   }
   if (options.key_order && !options.order.empty()) {
@@ -159,10 +165,8 @@ pb::TableAggregate ToMessage(const TableSchema& schema, const AggregateOptions& 
 Result<AggregateOptions> FromMessage(const TableSchema& schema, const pb::TableAggregate& message) {
   AggregateOptions options;
   TAMIS_ASSIGN_OR_RETURN(options.predicate, PredicateOf(schema, message.predicate()));
-  options.by = Positions(message.by());
-  options.totals = Positions(message.totals());
-  TAMIS_RETURN_IF_ERROR(CheckColumns(schema, options.by));
-  TAMIS_RETURN_IF_ERROR(CheckColumns(schema, options.totals));
+  TAMIS_ASSIGN_OR_RETURN(options.by, Positions(schema, message.by()));
+  TAMIS_ASSIGN_OR_RETURN(options.totals, Positions(schema, message.totals()));
   options.max_groups = std::min<uint64_t>(options.max_groups, message.max_groups());
   options.use_filters = !message.without_filters();
   options.use_indexes = !message.without_indexes();
@@ -315,6 +319,9 @@ Result<Write> FromMessage(const TableSchema& schema, const pb::Mutation& message
   Write write{.kind = kind->first, .row = Row(schema.columns.size())};
   TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Decode(message.key(), &write.row));
   TAMIS_RETURN_IF_ERROR(DecodeRow(schema, message.row(), &write.row));
+  if (static_cast<size_t>(message.columns_size()) > schema.columns.size()) {
+    return DoesNotFit(schema, "an update names more columns than it has");
+  }
   for (const uint32_t id : message.columns()) {
     const auto column = std::ranges::find(schema.columns, id, &Column::id);
     if (column == schema.columns.end()) {

@@ -6,6 +6,7 @@
 
 #include "tamis/remote/messages.h"
 #include "tamis/server/problem.h"
+#include "tamis/server/write_numbers.h"
 
 namespace tamis::server {
 namespace {
@@ -79,6 +80,7 @@ void AnswerCapabilities(const ClusterAdmin& admin, const Reply& reply) {
         Capability::kBalance, Capability::kCompact}) {
     if (admin.Can(capability)) answer.add_capabilities(static_cast<uint32_t>(capability));
   }
+  answer.set_process(ProcessNumber());
   Send(reply, answer);
 }
 

@@ -249,11 +249,17 @@ class EngineService::WriteOperation final : public Operation {
     pb::TableWrites request;
     const auto schema = Read(&request);
     if (!schema.ok()) return Fail(schema.status());
+    if (const Status fits = Check(**schema, request); !fits.ok()) return Fail(fits);
     std::vector<tamis::Write> writes;
     for (const pb::Mutation& mutation : request.mutations()) {
       auto write = FromMessage(**schema, mutation);
       if (!write.ok()) return Fail(write.status());
       writes.push_back(*std::move(write));
+    }
+    if (request.process() != 0 && request.process() != ProcessNumber()) {
+      return Fail(DeadlineExceeded(
+          "a request to write that was made for another server, or for this one before it was "
+          "started again; that one may have carried it out"));
     }
     if (!service_->write_numbers_.IsNew(request.client(), request.number())) {
       return Fail(DeadlineExceeded(
@@ -270,6 +276,22 @@ class EngineService::WriteOperation final : public Operation {
       return Fail(DeadlineExceeded(body.status().message() + "; the writes may stand"));
     Ended("complete", done.size());
     exchange_->Send({.content_type = std::string(kRemoteContentType), .body = *body});
+  }
+
+  static Status Check(const TableSchema& schema, const pb::TableWrites& request) {
+    if (request.mutations_size() > kMostMutations) {
+      return InvalidArgument("cannot write " + std::to_string(request.mutations_size()) +
+                             " rows at once; send at most " + std::to_string(kMostMutations) +
+                             " in a request");
+    }
+    // Values of columns that this server does not know yet would be lost.
+    if (schema.version < request.schema_version()) {
+      return Unavailable("table \"" + schema.name + "\" has version " +
+                         std::to_string(schema.version) + " here, and the request is of version " +
+                         std::to_string(request.schema_version()) +
+                         "; nothing was written, try again");
+    }
+    return Status::Ok();
   }
 
   std::string ErrorPart(const Status&) const override { return {}; }  // it is no stream

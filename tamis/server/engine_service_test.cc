@@ -162,6 +162,66 @@ TEST_F(EngineServiceTest, ARequestToWriteThatComesTwiceIsNotCarriedOutAgain) {
   EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), Put(1, "second").row);
 }
 
+TEST_F(EngineServiceTest, WriteThatIsForAnotherProcessIsRefused) {
+  TamisServer::Options options = Writable();
+  options.may_administer = true;
+  Start(options);
+  pb::ClusterCall call;
+  call.mutable_capabilities();
+  pb::ClusterAnswer server;
+  ASSERT_TRUE(server.ParseFromString(Post("/v1/cluster", call).body));
+  ASSERT_NE(server.process(), 0);
+  pb::TableWrites writes = Writes({Put(1, "v")}, 1);
+  writes.set_process(server.process() + 1);
+  const auto refused = Post("/v1/tables/t/write", writes);
+  EXPECT_EQ(refused.status, 504);
+  EXPECT_THAT(Detail(refused), HasSubstr("another server"));
+  EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), std::nullopt);
+  writes.set_process(server.process());
+  EXPECT_EQ(Post("/v1/tables/t/write", writes).status, 200);
+}
+
+// The server would drop the values of columns that it does not know.
+TEST_F(EngineServiceTest, WriteOfANewerSchemaIsRefused) {
+  Start(Writable());
+  pb::TableWrites writes = Writes({Put(1, "v")}, 1);
+  writes.set_schema_version(table_->version + 5);
+  const auto refused = Post("/v1/tables/t/write", writes);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(Detail(refused), HasSubstr("nothing was written"));
+  EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), std::nullopt);
+}
+
+TEST_F(EngineServiceTest, ListsOfARequestAreBounded) {
+  Start(Writable());
+  pb::TableSearch search = ToMessage(*table_, SearchOptions{});
+  search.set_all_columns(false);
+  for (int i = 0; i < 4; ++i) search.add_columns(0);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/search", search)), HasSubstr("names 4 columns"));
+  search.clear_columns();
+  search.add_columns(2);
+  search.set_groups(pb::TableSearch::WHOLE);
+  for (int i = 0; i < 1000; ++i) search.add_totals(2);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/search", search)), HasSubstr("names 1000 columns"));
+  pb::TableAggregate aggregate = ToMessage(*table_, AggregateOptions{.by = {1}, .totals = {2}});
+  for (int i = 0; i < 1000; ++i) aggregate.add_totals(2);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/aggregate", aggregate)), HasSubstr("names 1001 columns"));
+  aggregate.clear_totals();
+  for (int i = 0; i < 1000; ++i) aggregate.add_by(2);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/aggregate", aggregate)), HasSubstr("names 1001 columns"));
+
+  pb::TableSearch ordered = ToMessage(*table_, SearchOptions{});
+  for (int i = 0; i < 1000; ++i) ordered.add_order()->set_column(i % 2);
+  EXPECT_EQ(FromMessage(*table_, ordered)->order.size(), 2);
+
+  pb::TableWrites writes = Writes({}, 1);
+  for (int i = 0; i <= kMostMutations; ++i) writes.add_mutations();
+  EXPECT_THAT(Detail(Post("/v1/tables/t/write", writes)), HasSubstr("300001 rows at once"));
+  pb::TableWrites update = Writes({Put(1, "v")}, 2);
+  for (int i = 0; i < 1000; ++i) update.mutable_mutations(0)->add_columns(table_->columns[1].id);
+  EXPECT_THAT(Detail(Post("/v1/tables/t/write", update)), HasSubstr("more columns than it has"));
+}
+
 TEST_F(EngineServiceTest, AServerForReadingRefusesWritesAndAdministration) {
   Start({});
   const auto write = Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1));

@@ -1,8 +1,17 @@
 #include "tamis/server/write_numbers.h"
 
 #include <algorithm>
+#include <random>
 
 namespace tamis::server {
+
+uint64_t ProcessNumber() {
+  static const uint64_t number = [] {
+    std::random_device device;
+    return std::uniform_int_distribution<uint64_t>(1)(device);
+  }();
+  return number;
+}
 
 bool WriteNumbers::IsNew(uint64_t client, uint64_t number) {
   std::lock_guard lock(mutex_);

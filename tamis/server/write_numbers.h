@@ -1,6 +1,7 @@
 // WriteNumbers: which requests to write have come before, by the number of the client and the
 // number that it gave the request. A request that comes twice, from a client or a proxy that
-// repeats it, is not carried out again.
+// repeats it, is not carried out again. Another process does not know these numbers: a request may
+// name the one that it is for.
 //
 // Threads: safe.
 #pragma once
@@ -12,6 +13,9 @@
 #include <unordered_map>
 
 namespace tamis::server {
+
+// A random number of this process, not 0.
+uint64_t ProcessNumber();
 
 class WriteNumbers {
  public:
