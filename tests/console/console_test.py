@@ -151,6 +151,17 @@ class ConsoleTest(unittest.TestCase):
         page.wait("document.querySelector('#outcome').textContent === 'cancelled'")
         self.assertIn("1 row", self.ask(page, "SELECT 1"))
 
+    def test_change_that_is_cancelled_may_have_been_made(self):
+        page = self.open_live()
+        page.evaluate("document.querySelector('#sql').select()")
+        page.evaluate("document.querySelector('#sql').focus()")
+        page.type("INSERT INTO orders(id) WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c)"
+                  " SELECT x FROM c WHERE x < 0")
+        page.click("#run")
+        page.click("#cancel")
+        page.wait("document.querySelector('#outcome').textContent === 'outcome unknown'")
+        self.assertIn("Read the rows before you repeat", page.text("#problem"))
+
     def test_history_is_kept_in_the_browser(self):
         page = self.open_live()
         self.ask(page, "SELECT 'remembered'")

@@ -23,6 +23,18 @@ function cellOf(value) {
   return cell;
 }
 
+// Answers to a change that may have been made.
+const statusesOfUnknown = [499, 500, 502, 504];
+
+function mayChange(sql) {
+  return !/^\s*(select|values)\b/i.test(sql) && /\b(insert|replace|update|delete)\b/i.test(sql);
+}
+
+function unknownText(error) {
+  const why = error.name === 'AbortError' ? 'The statement was cancelled.' : error.message;
+  return `${why} Read the rows before you repeat the statement.`;
+}
+
 export class Query {
   #completion;
   #onSearches;
@@ -73,8 +85,11 @@ export class Query {
     } catch (error) {
       this.#showPage(0);
       const cancelled = error.name === 'AbortError';
-      $('outcome').textContent = cancelled ? 'cancelled' : 'failed';
-      if (!cancelled) this.showProblem(error);
+      const unknown = mayChange(sql) && (error.status === undefined || statusesOfUnknown.includes(error.status));
+      $('outcome').textContent = unknown ? 'outcome unknown' : cancelled ? 'cancelled' : 'failed';
+      if (unknown) {
+        this.showProblem({ title: 'The change may have been made', status: error.status, message: unknownText(error) });
+      } else if (!cancelled) this.showProblem(error);
     }
     this.#running = null;
     this.#setRunning(false);
