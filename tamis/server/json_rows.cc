@@ -40,11 +40,11 @@ bool AppendJsonText(std::string_view text, std::string* out) {
   return FindInvalidUtf8(text) == std::string_view::npos;
 }
 
-uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out) {
+uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out, size_t most_bytes) {
   uint64_t replaced = 0;
   const int columns = sqlite3_column_count(row);
   *out += '[';
-  for (int i = 0; i < columns; ++i) {
+  for (int i = 0; i < columns && out->size() <= most_bytes; ++i) {
     if (i > 0) *out += ',';
     switch (sqlite3_column_type(row, i)) {
       case SQLITE_INTEGER:

@@ -19,7 +19,9 @@ bool AppendJsonText(std::string_view text, std::string* out);
 enum class NotUtf8 { kReplaced, kExact };
 
 // Appends the row that the statement stands on. Returns the number of texts that were not UTF-8.
-uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out);
+// Stops within the row once `out` is longer than `most_bytes`.
+uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out,
+                       size_t most_bytes = SIZE_MAX);
 // Appends "columns": the names, and "types": the declared types, null for other expressions.
 void AppendJsonHeader(sqlite3_stmt* statement, std::string* out);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tamis::server {
 namespace {
 
@@ -54,10 +56,11 @@ void Metrics::CountStatement(const std::string& outcome, uint64_t rows) {
 
 void Metrics::CountSearch(const Explain& search) {
   std::lock_guard lock(mutex_);
-  ++searches_;
+  searches_ += std::max<uint64_t>(1, search.searches);
   for (const Explain::Number& number : Explain::Numbers()) {
     sums_.*number.value += search.*number.value;
   }
+  if (search.searches > 1) return;  // the times of a sum are not those of a search
   routing_.Add(SecondsOf(search.routing_time));
   servers_.Add(SecondsOf(search.server_time));
   merging_.Add(SecondsOf(search.merge_time));

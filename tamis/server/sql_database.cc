@@ -1,10 +1,12 @@
 #include "tamis/server/sql_database.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tamis/server/memory_database.h"
+#include "tamis/server/text_functions.h"
 #include "tamis/sql/minimum_query.h"
 #include "tamis/table/value.h"
 
@@ -60,6 +62,9 @@ Result<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(const std::shared_ptr<Ope
   session.engine = std::shared_ptr<Engine>(store, &store->engine());
   session.admin = std::shared_ptr<ClusterAdmin>(store, &store->admin());
   TAMIS_RETURN_IF_ERROR(OpenMemoryDatabase(database->session_, &database->db_));
+  if (RegisterTextFunctions(database->db_) != SQLITE_OK) {
+    return ResourceExhausted("there is no memory for a database");
+  }
   database->sandbox_.Enclose(database->db_);
   return database;
 }
@@ -144,19 +149,32 @@ Status SqlDatabase::ErrorOf(int rc) {
   }
 }
 
+bool SqlDatabase::IsCurrent() const {
+  return std::ranges::all_of(session_->declared, [this](const auto& table) {
+    const auto now = session_->engine->Table(table.first);
+    if (!now.ok()) return now.status().code() != StatusCode::kNotFound;
+    return (*now)->id == table.second->id && (*now)->columns.size() == table.second->columns.size();
+  });
+}
+
 void SqlDatabase::Interrupt() {
   session_->cancelled = true;
   sqlite3_interrupt(db_);
 }
 
-Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh) {
-  if (!fresh) {
-    std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      auto database = std::move(free_.back());
+Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh, const std::string& wanted) {
+  while (!fresh) {
+    std::unique_ptr<SqlDatabase> database;
+    {
+      std::lock_guard lock(mutex_);
+      if (free_.empty()) break;
+      database = std::move(free_.back());
       free_.pop_back();
-      return database;
     }
+    const Session& session = *database->session();
+    const bool lacks_table =
+        !wanted.empty() && !session.declared.contains(wanted) && session.engine->Table(wanted).ok();
+    if (!lacks_table && database->IsCurrent()) return database;
   }
   return SqlDatabase::Open(store_, may_write_);
 }

@@ -20,6 +20,7 @@ constexpr const char* kStreamType = "application/x-ndjson";
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
 constexpr size_t kExplainedRegions = 100'000;       // of one statement
+constexpr size_t kExplainedSearches = 1000;         // of one statement; later ones are a sum
 
 struct SqlRequest {
   std::string sql;
@@ -93,6 +94,7 @@ std::string LineOf(const std::vector<Explain>& searches) {
     Explain numbers;  // the texts of thousands of searches would be long
     numbers.index = search.index;
     numbers.uses = search.uses;
+    numbers.searches = search.searches;
     for (const Explain::Number& number : Explain::Numbers()) {
       numbers.*number.value = search.*number.value;
     }
@@ -109,7 +111,10 @@ class SqlService::Statement final : public RunningStatement {
  public:
   Statement(SqlService* service, ExchangePtr exchange)
       : service_(service), exchange_(std::move(exchange)) {}
-  ~Statement() override { service_->statements_->Remove(this); }
+  ~Statement() override {
+    if (deadline_) service_->deadlines_.Cancel(*deadline_);
+    service_->statements_->Remove(this);
+  }
 
   void Start() {
     exchange_->OnDisconnect([weak = Weak()] {
@@ -149,8 +154,12 @@ class SqlService::Statement final : public RunningStatement {
     request_ = *std::move(request);
     max_rows_ = std::min(service_->options_.max_rows, request_.max_rows.value_or(UINT64_MAX));
     auto prepared = TakeAndPrepare(/*fresh=*/false);
-    // A database that was kept does not know a table that was made since.
-    if (!prepared.ok() && prepared.message().starts_with("no such table") && was_kept_) {
+    // A database that was kept does not know a table or a column that was made since.
+    const auto misses = [&](const char* what) {
+      return prepared.message().find(what) != std::string::npos;
+    };
+    if (!prepared.ok() && was_kept_ &&
+        (misses("no such table") || misses("no such column") || misses("has no column named"))) {
       prepared = TakeAndPrepare(/*fresh=*/true);
     }
     if (!prepared.ok()) return Fail(prepared);
@@ -161,7 +170,7 @@ class SqlService::Statement final : public RunningStatement {
     }
     const auto time = std::min(service_->options_.max_time,
                                request_.timeout.value_or(service_->options_.max_time));
-    service_->databases_.store()->engine().executor().PostAfter(time, [weak = Weak(), time] {
+    deadline_ = service_->deadlines_.Add(time, [weak = Weak(), time] {
       if (const auto self = weak.lock()) {
         self->Cancel(DeadlineExceeded("the statement was ended after " +
                                       std::to_string(time.count()) +
@@ -170,6 +179,7 @@ class SqlService::Statement final : public RunningStatement {
       }
     });
     database_->session()->searches = &searches_;
+    database_->session()->most_searches = kExplainedSearches;
     database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     out_ = "{";
     AppendJsonHeader(statement_, &out_);
@@ -216,7 +226,15 @@ class SqlService::Statement final : public RunningStatement {
         return Complete();
       }
       if (!is_stream_ && rows_ > 0) out_ += ',';
-      replaced_ += AppendJsonRow(statement_, request_.not_utf8, &out_);
+      const size_t before = out_.size();
+      const uint64_t most = service_->options_.max_document_bytes;
+      replaced_ +=
+          AppendJsonRow(statement_, request_.not_utf8, &out_, (is_stream_ ? before : 0) + most);
+      if (is_stream_ && out_.size() - before > most) {
+        out_.resize(before);
+        return Fail(InvalidArgument("a row is longer than " + std::to_string(most) +
+                                    " bytes; ask for fewer columns"));
+      }
       if (is_stream_) out_ += '\n';
       ++rows_;
       if (is_stream_) {
@@ -226,9 +244,9 @@ class SqlService::Statement final : public RunningStatement {
             Step();
           });
         }
-      } else if (out_.size() > service_->options_.max_document_bytes) {
+      } else if (out_.size() > most) {
         return Fail(InvalidArgument(
-            "the answer is longer than " + std::to_string(service_->options_.max_document_bytes) +
+            "the answer is longer than " + std::to_string(most) +
             " bytes; ask for a stream (Accept: application/x-ndjson) or fewer rows"));
       }
     }
@@ -262,6 +280,10 @@ class SqlService::Statement final : public RunningStatement {
     const int rc = sqlite3_finalize(std::exchange(statement_, nullptr));
     if (rc != SQLITE_OK && rc != SQLITE_ROW) return Fail(database_->ErrorOf(rc));
     if (request_.explain || request_.explain_regions) {
+      if (!searches_.empty() && searches_.back().searches > 1) {
+        searches_.back().reason =
+            "the numbers are sums of " + std::to_string(searches_.back().searches) + " searches";
+      }
       trailer += ",\"explain\":";
       AppendJsonText(LineOf(searches_), &trailer);
       trailer += ",\"searches\":[";
@@ -340,6 +362,7 @@ class SqlService::Statement final : public RunningStatement {
   uint64_t replaced_ = 0;
   std::string out_;  // made and not sent
   std::vector<Explain> searches_;
+  std::optional<Deadlines::Id> deadline_;
   sqlite3_stmt* statement_ = nullptr;
 
   std::mutex mutex_;
@@ -353,8 +376,8 @@ SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* worker
       statements_(statements),
       metrics_(metrics),
       options_(options),
-      databases_(std::move(store), options.may_write, static_cast<size_t>(options.max_statements)) {
-}
+      databases_(std::move(store), options.may_write, static_cast<size_t>(options.max_statements)),
+      deadlines_(&databases_.store()->engine().executor()) {}
 
 SqlService::~SqlService() = default;
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 
+#include "tamis/server/deadlines.h"
 #include "tamis/server/exchange.h"
 #include "tamis/server/metrics.h"
 #include "tamis/server/running_statements.h"
@@ -54,6 +55,7 @@ class SqlService {
   Metrics* const metrics_;
   const Options options_;
   SqlDatabases databases_;
+  Deadlines deadlines_;
 };
 
 }  // namespace tamis::server

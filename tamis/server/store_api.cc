@@ -145,9 +145,9 @@ Status RefuseConditions(const Request& request) {
 
 // `work` returns a Result<Response>; a failure is answered as a problem.
 template <class Work>
-Response StoreApi::WithDatabase(Work work) {
+Response StoreApi::WithDatabase(const std::string& table, Work work) {
   const auto answer = WithoutExceptions([&]() -> Result<Response> {
-    TAMIS_ASSIGN_OR_RETURN(auto database, databases_->Take());
+    TAMIS_ASSIGN_OR_RETURN(auto database, databases_->Take(/*fresh=*/false, table));
     Result<Response> response = work(database.get());
     if (response.ok()) databases_->GiveBack(std::move(database));
     return response;
@@ -156,7 +156,7 @@ Response StoreApi::WithDatabase(Work work) {
 }
 
 Response StoreApi::Tables() {
-  return WithDatabase([](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase("", [](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const auto tables, database->session()->Ask<std::vector<TableSchema>>(
                                                   [](Cluster& cluster, auto done) {
                                                     cluster.ListTables(std::move(done));
@@ -168,7 +168,7 @@ Response StoreApi::Tables() {
 }
 
 Response StoreApi::Table(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
     Json json = TableJson(*table);
@@ -178,7 +178,7 @@ Response StoreApi::Table(const Call& call) {
 }
 
 Response StoreApi::Regions(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
     const std::string& name = call.parameters.at("table");
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
     TAMIS_ASSIGN_OR_RETURN(
@@ -202,7 +202,7 @@ Response StoreApi::Regions(const Call& call) {
 }
 
 Response StoreApi::Indexes(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
     const std::string& name = call.parameters.at("table");
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
     Json list = Json::array();
@@ -223,7 +223,7 @@ Response StoreApi::Indexes(const Call& call) {
 }
 
 Response StoreApi::Servers() {
-  return WithDatabase([](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase("", [](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const auto servers, database->session()->Ask<std::vector<ServerInfo>>(
                                                    [](Cluster& cluster, auto done) {
                                                      cluster.ListServers(std::move(done));
@@ -238,7 +238,7 @@ Response StoreApi::Servers() {
 }
 
 Response StoreApi::GetRow(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
     TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
@@ -271,7 +271,7 @@ Response StoreApi::GetRow(const Call& call) {
 }
 
 Response StoreApi::PutRow(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
@@ -293,7 +293,7 @@ Response StoreApi::PutRow(const Call& call) {
 }
 
 Response StoreApi::DeleteRow(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
@@ -307,7 +307,7 @@ Response StoreApi::DeleteRow(const Call& call) {
 }
 
 Response StoreApi::PostRows(const Call& call) {
-  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
                            database->session()->engine->Table(call.parameters.at("table")));
     TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, ParseJsonBody(call.request().body));

@@ -28,8 +28,9 @@ class StoreApi {
   Response PostRows(const Call& call);  // replaces several: an array of objects
 
  private:
+  // With a database that has the table, if there is one.
   template <class Work>
-  Response WithDatabase(Work work);
+  Response WithDatabase(const std::string& table, Work work);
 
   SqlDatabases* const databases_;
 };

@@ -190,6 +190,31 @@ TEST_F(TamisServerTest, DocumentsAreBoundedAndStreamsAreNot) {
   EXPECT_THAT(Sql({{"sql", Count("1000")}}, kStream).body, HasSubstr("\"row_count\":1000"));
 }
 
+TEST_F(TamisServerTest, RowOfAStreamIsBounded) {
+  auto options = Writable();
+  options.sql.max_document_bytes = 1000;
+  Start(options);
+  const auto answer = Sql({{"sql", "SELECT zeroblob(400), zeroblob(400)"}}, kStream);
+  EXPECT_THAT(answer.body, HasSubstr("a row is longer than 1000 bytes"));
+  EXPECT_THAT(answer.body, Not(HasSubstr("0x00")));
+}
+
+TEST_F(TamisServerTest, SearchesOfAJoinAreSummedAfterAThousand) {
+  Start();
+  const std::string join =
+      "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 1500)"
+      " SELECT count(*) FROM c CROSS JOIN cities WHERE people = x";
+  const json answer = json::parse(Sql({{"sql", join}, {"explain", true}}).body);
+  EXPECT_EQ(answer["rows"], json({{0}}));
+  ASSERT_EQ(answer["searches"].size(), 1000);
+  EXPECT_EQ(answer["searches"][998]["regions_total"], 1);
+  EXPECT_EQ(answer["searches"][999]["regions_total"], 501);
+  EXPECT_THAT(answer["searches"][999].value("reason", ""), HasSubstr("sums of 501 searches"));
+  EXPECT_THAT(answer.value("explain", ""), HasSubstr("1500 searches"));
+  AwaitStatements(0);
+  EXPECT_THAT(Ask("GET", "/metrics").body, HasSubstr("\ntamis_searches_total 1500\n"));
+}
+
 TEST_F(TamisServerTest, RequestsThatAreWrongAreRefusedWithAReason) {
   Start();
   const auto refusal = [&](const std::string& body) {
@@ -210,6 +235,7 @@ TEST_F(TamisServerTest, RequestsThatAreWrongAreRefusedWithAReason) {
   EXPECT_THAT(refusal(R"({"sql": " ; "})"), HasSubstr("has no statement"));
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1\u0000"})"), HasSubstr("NUL"));
   EXPECT_THAT(refusal(R"({"sql": "SELECT other FROM cities"})"), HasSubstr("no such column"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT \"other\" FROM cities"})"), HasSubstr("no such column"));
   EXPECT_EQ(Sql({{"sql", "SELECT 1; -- the end"}}).status, 200);
 }
 
@@ -293,6 +319,33 @@ TEST_F(TamisServerTest, ATableThatWasMadeSinceIsSeen) {
   ASSERT_TRUE(store_->Define("later", {"a int64", "key (a)"}).ok());
   EXPECT_EQ(Rows("SELECT count(*) FROM later"), json({{0}}));
   EXPECT_THAT(Refusal("SELECT * FROM never"), HasSubstr("no such table"));
+}
+
+TEST_F(TamisServerTest, RowIsWrittenToATableThatWasMadeSince) {
+  Start();
+  EXPECT_EQ(Rows("SELECT count(*) FROM cities"), json({{0}}));  // the database is kept
+  ASSERT_TRUE(store_->Define("later", {"a int64", "key (a)"}).ok());
+  EXPECT_EQ(Ask("PUT", "/v1/tables/later/rows/1", "{}").body, "{\"written\":1}\n");
+}
+
+TEST_F(TamisServerTest, ColumnThatWasAddedSinceIsSeen) {
+  Start();
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/a", "{}").status, 200);
+  const auto added = AwaitResult<TableSchema>(&store_->engine().executor(), {}, [&](auto done) {
+    store_->admin().AddColumn("cities", {.name = "mayor", .type = Type::kText, .nullable = true},
+                              std::move(done));
+  });
+  ASSERT_TRUE(added.ok()) << added.status();
+  // Another program has added it: a kept database does not know it yet, and a statement looks anew.
+  EXPECT_EQ(Sql({{"sql", "UPDATE cities SET mayor = 'kim'"}}).status, 200);
+  // All kept databases are replaced once the engine has heard of the new version.
+  while ((*store_->engine().Table("cities"))->columns.size() < 5) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Rows("SELECT * FROM cities"), json({{"a", nullptr, nullptr, nullptr, "kim"}}));
+    EXPECT_EQ(json::parse(Ask("GET", "/v1/tables/cities/rows/a").body).value("mayor", ""), "kim");
+  }
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/a", R"({"mayor": "lee"})").status, 200);
+  EXPECT_EQ(Rows("SELECT mayor FROM cities"), json({{"lee"}}));
 }
 
 TEST_F(TamisServerTest, StatementsEndAfterTheirTime) {

@@ -62,7 +62,7 @@ Result<std::vector<Row>> AggregateRows(Session* session,
   options.cancelled = &session->cancelled;
   options.timeout = std::chrono::hours(1);
   TAMIS_ASSIGN_OR_RETURN(const Aggregates aggregates, session->engine->Aggregate(schema, options));
-  if (session->searches != nullptr) session->searches->push_back(aggregates.explain);
+  session->Note(aggregates.explain);
   std::vector<Row> rows;
   for (const AggregateGroup& group : aggregates.groups) {
     Row row = group.by;

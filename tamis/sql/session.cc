@@ -25,6 +25,26 @@ Status Session::CheckOpen() const {
   return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
 }
 
+void Session::Note(Explain search) {
+  if (searches == nullptr) return;
+  // Searches that ran at the same time may have noted more regions than are left.
+  if (search.regions.size() > explained_regions) search.regions.clear();
+  explained_regions -= search.regions.size();
+  if (searches->size() < std::max<size_t>(1, most_searches)) {
+    searches->push_back(std::move(search));
+    return;
+  }
+  Explain numbers;  // without the texts, which would grow
+  numbers.searches = search.searches;
+  for (const Explain::Number& number : Explain::Numbers()) {
+    numbers.*number.value = search.*number.value;
+  }
+  for (const Explain::Time& time : Explain::Times()) numbers.*time.value = search.*time.value;
+  Explain& sum = searches->back();
+  sum.searches = std::max<uint64_t>(1, sum.searches);
+  sum.Add(numbers);
+}
+
 Status Session::CheckAdmin() const {
   if (engine != nullptr && admin != nullptr) return Status::Ok();
   TAMIS_RETURN_IF_ERROR(CheckOpen());

@@ -32,8 +32,10 @@ struct Session {
   std::shared_ptr<ClusterAdmin> admin;  // null: no table can be made here
   std::atomic<bool> cancelled{false};
 
-  // While set, each search leaves its Explain here, in the order in which they end.
+  // While set, each search leaves its Explain here, in the order in which they end. From number
+  // `most_searches` on, the last one is a sum of numbers.
   std::vector<Explain>* searches = nullptr;
+  size_t most_searches = SIZE_MAX;
   // With `searches`: their outcomes in regions are noted, for so many regions in all.
   size_t explained_regions = 0;
   // The Explain of a search found no memory there.
@@ -50,8 +52,13 @@ struct Session {
   // While true nothing is written: a statement is run for its searches only.
   bool dry_run = false;
 
+  // The tables as they were declared to SQLite, by name.
+  std::map<std::string, SchemaPtr> declared;
+
   // kFailedPrecondition, with what to do, while no store is open.
   Status CheckOpen() const;
+  // Leaves the Explain in `searches`, if they are set.
+  void Note(Explain search);
 
   // Ask the cluster, change it, and wait for the answer for as long as one waits for such things,
   // or until `cancelled`.

@@ -139,6 +139,7 @@ int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite
   table->db = db;
   table->session = session;
   table->schema = *std::move(schema);
+  session->declared[name] = table->schema;
   *out = table.release();
   return SQLITE_OK;
 }
@@ -238,13 +239,7 @@ int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
 void EndSearch(Cursor* cursor) {
   if (!cursor->rows) return;
   Session* session = TableOf(cursor->pVtab)->session.get();
-  if (session->searches != nullptr) {
-    session->searches->push_back(cursor->rows->explain());
-    // Cursors that were open together may have noted more than is left.
-    auto& regions = session->searches->back().regions;
-    if (regions.size() > session->explained_regions) regions = {};
-    session->explained_regions -= regions.size();
-  }
+  if (session->searches != nullptr) session->Note(cursor->rows->explain());
   cursor->rows.reset();
 }
 
