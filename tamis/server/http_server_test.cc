@@ -6,6 +6,7 @@
 #include <future>
 
 #include "tamis/server/testing/http_client.h"
+#include "tamis/server/worker_threads.h"
 
 namespace tamis::server {
 namespace {
@@ -186,6 +187,14 @@ TEST_F(HttpServerTest, DrainClosesIdleConnectionsAndWaitsForAnswers) {
   EXPECT_TRUE(busy.IsClosed());
   EXPECT_TRUE(server_->Drain(std::chrono::minutes(1)));
   EXPECT_THROW(HttpClient(server_->port()), boost::system::system_error);
+}
+
+TEST(WorkerThreadsTest, WorkWithoutMemoryEndsNoThread) {
+  WorkerThreads workers(1);
+  workers.Post([] { throw std::bad_alloc(); });
+  std::promise<void> done;
+  workers.Post([&] { done.set_value(); });
+  done.get_future().wait();
 }
 
 TEST_F(HttpServerTest, CannotListenTwiceOnOnePort) {

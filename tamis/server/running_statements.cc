@@ -13,7 +13,8 @@ constexpr std::chrono::seconds kStopTime{2};  // for clients to take the last li
 
 Status RunningStatements::Add(RunningStatement* statement) {
   std::lock_guard lock(mutex_);
-  if (stopped_ || statements_.size() >= static_cast<size_t>(most_)) {
+  if (stopped_) return Unavailable("the server is stopping; ask another one");
+  if (statements_.size() >= static_cast<size_t>(most_)) {
     return Busy("the server runs " + std::to_string(most_) +
                 " statements already (--statements); try again");
   }

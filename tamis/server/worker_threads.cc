@@ -1,18 +1,21 @@
 #include "tamis/server/worker_threads.h"
 
+#include "tamis/base/exception_status.h"
+
 namespace tamis::server {
 
 WorkerThreads::WorkerThreads(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
 
-WorkerThreads::~WorkerThreads() {
+void WorkerThreads::Join() {
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
   posted_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void WorkerThreads::Post(std::function<void()> work) {
@@ -24,16 +27,23 @@ void WorkerThreads::Post(std::function<void()> work) {
 }
 
 void WorkerThreads::Run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    posted_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const auto work = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
-    work();
-    lock.lock();
+  while (const auto work = Next()) {
+    // Without memory even an error cannot be answered; the exchange that the work drops then closes
+    // its connection.
+    (void)WithoutExceptions([&]() -> Status {
+      work();
+      return Status::Ok();
+    });
   }
+}
+
+std::function<void()> WorkerThreads::Next() {
+  std::unique_lock lock(mutex_);
+  posted_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+  if (queue_.empty()) return nullptr;
+  std::function<void()> work = std::move(queue_.front());
+  queue_.pop_front();
+  return work;
 }
 
 }  // namespace tamis::server

@@ -14,13 +14,17 @@ namespace tamis::server {
 class WorkerThreads {
  public:
   explicit WorkerThreads(int threads);
-  // Runs what was posted, and ends.
-  ~WorkerThreads();
+  ~WorkerThreads() { Join(); }
 
+  // An exception of the work is dropped.
   void Post(std::function<void()> work);
+  // Runs what was posted, and ends the threads. Work that is posted later is not run.
+  void Join();
 
  private:
   void Run();
+  // Null: the thread is to end.
+  std::function<void()> Next();
 
   std::mutex mutex_;
   std::condition_variable posted_;
