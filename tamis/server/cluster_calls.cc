@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "tamis/remote/messages.h"
@@ -11,46 +12,40 @@
 namespace tamis::server {
 namespace {
 
+constexpr Duration kRoutedStep = std::chrono::milliseconds(10);
 constexpr Duration kLongestWait = std::chrono::seconds(1);  // for filters; the client asks again
 
-// Where the answer to one call goes.
-struct Reply {
-  std::shared_ptr<ClusterCalls::Waiting> waiting;
-  uint64_t number = 0;
-
-  void Send(Response response) const { waiting->Send(number, std::move(response)); }
-};
-
-void Send(const Reply& reply, const pb::ClusterAnswer& answer) {
-  reply.Send({.content_type = std::string(kRemoteContentType), .body = answer.SerializeAsString()});
+void Send(const StoreCallPtr& to, const pb::ClusterAnswer& answer) {
+  to->Answer(Response{.content_type = std::string(kRemoteContentType),
+                      .body = answer.SerializeAsString()});
 }
 
 // The callback of a call whose result `fill` puts into the answer.
 template <class T, class Fill>
-Callback<T> Filled(Reply reply, Fill fill) {
-  return [reply = std::move(reply), fill](Result<T> result) {
-    if (!result.ok()) return reply.Send(Problem(result.status()));
+Callback<T> Filled(StoreCallPtr to, Fill fill) {
+  return [to = std::move(to), fill](Result<T> result) {
+    if (!result.ok()) return to->Answer(result.status());
     pb::ClusterAnswer answer;
     fill(*result, &answer);
-    Send(reply, answer);
+    Send(to, answer);
   };
 }
 
-DoneCallback Done(Reply reply) {
-  return [reply = std::move(reply)](const Status& status) {
-    if (!status.ok()) return reply.Send(Problem(status));
-    Send(reply, {});
+DoneCallback Done(StoreCallPtr to) {
+  return [to = std::move(to)](const Status& status) {
+    if (!status.ok()) return to->Answer(status);
+    Send(to, {});
   };
 }
 
-Callback<TableSchema> SchemaTo(Reply reply) {
-  return Filled<TableSchema>(std::move(reply),
+Callback<TableSchema> SchemaTo(StoreCallPtr to) {
+  return Filled<TableSchema>(std::move(to),
                              [](const TableSchema& schema, pb::ClusterAnswer* answer) {
                                answer->add_schemas(SerializeSchema(schema));
                              });
 }
 
-void AnswerKnowledge(const Engine& engine, const Reply& reply) {
+void AnswerKnowledge(const Engine& engine, const StoreCallPtr& to) {
   const Engine::Knowledge known = engine.knowledge();
   pb::ClusterAnswer answer;
   pb::ClusterAnswer::Knowledge* out = answer.mutable_knowledge();
@@ -61,19 +56,35 @@ void AnswerKnowledge(const Engine& engine, const Reply& reply) {
   out->set_filter_bytes(known.filter_bytes);
   out->set_max_filter_bytes(known.max_filter_bytes);
   out->set_servers_without_lease(known.servers_without_lease);
-  Send(reply, answer);
+  Send(to, answer);
 }
 
-void AwaitRouted(Engine* engine, const pb::ClusterCall::Routed& call, const Reply& reply) {
-  const auto schema = engine->Table(call.table());
-  if (!schema.ok()) return reply.Send(Problem(schema.status()));
+// Answers once the filters of the table are here, or at the deadline.
+void LookWhetherRouted(Engine* engine, const SchemaPtr& schema, Time deadline,
+                       const StoreCallPtr& to) {
+  std::optional<bool> routed;
+  // The engine is there at least until the call has ended.
+  to->WhileOpen([&] {
+    Executor& executor = engine->executor();
+    const bool is_routed = engine->WaitUntilRouted(*schema, Duration(0));
+    if (is_routed || executor.Now() >= deadline) routed = is_routed;
+    if (routed) return;
+    executor.PostAfter(kRoutedStep, [=] { LookWhetherRouted(engine, schema, deadline, to); });
+  });
+  if (!routed) return;
   pb::ClusterAnswer answer;
-  answer.set_routed(
-      engine->WaitUntilRouted(**schema, std::min(kLongestWait, SentDuration(call.timeout_ns()))));
-  Send(reply, answer);
+  answer.set_routed(*routed);
+  Send(to, answer);
 }
 
-void AnswerCapabilities(const ClusterAdmin& admin, const Reply& reply) {
+void AwaitRouted(Engine* engine, const pb::ClusterCall::Routed& call, const StoreCallPtr& to) {
+  const auto schema = engine->Table(call.table());
+  if (!schema.ok()) return to->Answer(schema.status());
+  const Duration wait = std::min(kLongestWait, SentDuration(call.timeout_ns()));
+  LookWhetherRouted(engine, *schema, engine->executor().Now() + wait, to);
+}
+
+void AnswerCapabilities(const ClusterAdmin& admin, const StoreCallPtr& to) {
   pb::ClusterAnswer answer;
   for (const Capability capability :
        {Capability::kKillServer, Capability::kPauseServer, Capability::kResumeServer,
@@ -81,16 +92,16 @@ void AnswerCapabilities(const ClusterAdmin& admin, const Reply& reply) {
     if (admin.Can(capability)) answer.add_capabilities(static_cast<uint32_t>(capability));
   }
   answer.set_process(ProcessNumber());
-  Send(reply, answer);
+  Send(to, answer);
 }
 
 // A call that changes nothing; false: it is another one.
-bool Look(OpenedStore* store, const pb::ClusterCall& call, const Reply& reply) {
+bool Look(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& to) {
   Engine& engine = store->engine();
   switch (call.call_case()) {
     case pb::ClusterCall::kListServers:
       engine.cluster().ListServers(Filled<std::vector<ServerInfo>>(
-          reply, [](const std::vector<ServerInfo>& servers, pb::ClusterAnswer* answer) {
+          to, [](const std::vector<ServerInfo>& servers, pb::ClusterAnswer* answer) {
             for (const ServerInfo& server : servers) {
               ToMessage(ServerStatus{.info = server}, answer->add_servers());
             }
@@ -98,12 +109,12 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const Reply& reply) {
       return true;
     case pb::ClusterCall::kListTables:
       engine.cluster().ListTables(Filled<std::vector<TableSchema>>(
-          reply, [](const std::vector<TableSchema>& tables, pb::ClusterAnswer* answer) {
+          to, [](const std::vector<TableSchema>& tables, pb::ClusterAnswer* answer) {
             for (const TableSchema& table : tables) answer->add_schemas(SerializeSchema(table));
           }));
       return true;
     case pb::ClusterCall::kGetTable:
-      engine.cluster().GetTable(call.get_table(), SchemaTo(reply));
+      engine.cluster().GetTable(call.get_table(), SchemaTo(to));
       return true;
     case pb::ClusterCall::kListRegions: {
       std::vector<KeyRange> stale;
@@ -113,23 +124,23 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const Reply& reply) {
       engine.cluster().ListRegions(
           call.list_regions().table(), std::move(stale),
           Filled<std::vector<RegionInfo>>(
-              reply, [](const std::vector<RegionInfo>& regions, pb::ClusterAnswer* answer) {
+              to, [](const std::vector<RegionInfo>& regions, pb::ClusterAnswer* answer) {
                 for (const RegionInfo& region : regions) ToMessage(region, answer->add_regions());
               }));
       return true;
     }
     case pb::ClusterCall::kIndexProgress:
-      store->admin().GetIndexProgress(call.index_progress().table(), call.index_progress().index(),
-                                      Filled<IndexProgress>(reply, [](const IndexProgress& progress,
-                                                                      pb::ClusterAnswer* answer) {
-                                        answer->mutable_progress()->set_regions(progress.regions);
-                                        answer->mutable_progress()->set_complete(progress.complete);
-                                        answer->mutable_progress()->set_entries(progress.entries);
-                                      }));
+      store->admin().GetIndexProgress(
+          call.index_progress().table(), call.index_progress().index(),
+          Filled<IndexProgress>(to, [](const IndexProgress& progress, pb::ClusterAnswer* answer) {
+            answer->mutable_progress()->set_regions(progress.regions);
+            answer->mutable_progress()->set_complete(progress.complete);
+            answer->mutable_progress()->set_entries(progress.entries);
+          }));
       return true;
     case pb::ClusterCall::kStatus:
       store->admin().GetStatus(
-          Filled<ClusterStatus>(reply, [](const ClusterStatus& status, pb::ClusterAnswer* answer) {
+          Filled<ClusterStatus>(to, [](const ClusterStatus& status, pb::ClusterAnswer* answer) {
             for (const ServerStatus& server : status.servers) {
               ToMessage(server, answer->add_servers());
             }
@@ -137,19 +148,19 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const Reply& reply) {
           }));
       return true;
     case pb::ClusterCall::kGetJob:
-      store->admin().GetJob(
-          call.get_job(), Filled<JobInfo>(reply, [](const JobInfo& job, pb::ClusterAnswer* answer) {
-            ToMessage(job, answer->mutable_job());
-          }));
+      store->admin().GetJob(call.get_job(),
+                            Filled<JobInfo>(to, [](const JobInfo& job, pb::ClusterAnswer* answer) {
+                              ToMessage(job, answer->mutable_job());
+                            }));
       return true;
     case pb::ClusterCall::kKnowledge:
-      AnswerKnowledge(engine, reply);
+      AnswerKnowledge(engine, to);
       return true;
     case pb::ClusterCall::kAwaitRouted:
-      AwaitRouted(&engine, call.await_routed(), reply);
+      AwaitRouted(&engine, call.await_routed(), to);
       return true;
     case pb::ClusterCall::kCapabilities:
-      AnswerCapabilities(store->admin(), reply);
+      AnswerCapabilities(store->admin(), to);
       return true;
     default:
       return false;
@@ -158,128 +169,97 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const Reply& reply) {
 
 // The call with a schema whose last column or index is to be added.
 template <class Add>
-void WithSchema(const std::string& bytes, const Reply& reply, Add add) {
+void WithSchema(const std::string& bytes, const StoreCallPtr& to, Add add) {
   auto schema = ParseSchema(bytes);
-  if (!schema.ok()) return reply.Send(Problem(InvalidArgument(schema.status().message())));
+  if (!schema.ok()) return to->Answer(InvalidArgument(schema.status().message()));
   add(*std::move(schema));
 }
 
-void WithRegion(uint64_t number, const Reply& reply, const std::function<void(RegionId)>& change) {
+void WithRegion(uint64_t number, const StoreCallPtr& to,
+                const std::function<void(RegionId)>& change) {
   const auto region = RegionId::Of(number);
-  if (!region.ok()) return reply.Send(Problem(region.status()));
+  if (!region.ok()) return to->Answer(region.status());
   change(*region);
 }
 
-void ChangeTable(ClusterAdmin* admin, const pb::ClusterCall& call, const Reply& reply) {
+void ChangeTable(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCallPtr& to) {
   switch (call.call_case()) {
     case pb::ClusterCall::kCreateTable:
-      return WithSchema(call.create_table(), reply, [&](TableSchema schema) {
-        admin->CreateTable(std::move(schema), SchemaTo(reply));
+      return WithSchema(call.create_table(), to, [&](TableSchema schema) {
+        admin->CreateTable(std::move(schema), SchemaTo(to));
       });
     case pb::ClusterCall::kDropTable:
       return admin->DropTable(call.drop_table().table(),
-                              {.delete_attached = call.drop_table().delete_attached()},
-                              Done(reply));
+                              {.delete_attached = call.drop_table().delete_attached()}, Done(to));
     case pb::ClusterCall::kAddColumn:
-      return WithSchema(call.add_column().schema(), reply, [&](TableSchema schema) {
-        admin->AddColumn(call.add_column().table(), std::move(schema.columns.back()),
-                         SchemaTo(reply));
+      return WithSchema(call.add_column().schema(), to, [&](TableSchema schema) {
+        admin->AddColumn(call.add_column().table(), std::move(schema.columns.back()), SchemaTo(to));
       });
     case pb::ClusterCall::kCreateIndex:
-      return WithSchema(call.create_index().schema(), reply, [&](TableSchema schema) {
+      return WithSchema(call.create_index().schema(), to, [&](TableSchema schema) {
         if (schema.indexes.empty()) {
-          return reply.Send(Problem(InvalidArgument("the schema has no index to create")));
+          return to->Answer(InvalidArgument("the schema has no index to create"));
         }
         admin->CreateIndex(call.create_index().table(), std::move(schema.indexes.back()),
-                           SchemaTo(reply));
+                           SchemaTo(to));
       });
     case pb::ClusterCall::kDropIndex:
-      return admin->DropIndex(call.drop_index().table(), call.drop_index().index(),
-                              SchemaTo(reply));
+      return admin->DropIndex(call.drop_index().table(), call.drop_index().index(), SchemaTo(to));
     default:
-      return reply.Send(Problem(InvalidArgument(
-          "cannot read the request: its body is no ClusterCall that this version knows")));
+      return to->Answer(InvalidArgument(
+          "cannot read the request: its body is no ClusterCall that this version knows"));
   }
 }
 
-void ChangeCluster(ClusterAdmin* admin, const pb::ClusterCall& call, const Reply& reply) {
+void ChangeCluster(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCallPtr& to) {
   switch (call.call_case()) {
     case pb::ClusterCall::kSplitRegion:
-      return WithRegion(call.split_region().region(), reply, [&](RegionId region) {
-        admin->SplitRegion(region, call.split_region().key(), Done(reply));
+      return WithRegion(call.split_region().region(), to, [&](RegionId region) {
+        admin->SplitRegion(region, call.split_region().key(), Done(to));
       });
     case pb::ClusterCall::kMergeRegion:
-      return WithRegion(call.merge_region(), reply,
-                        [&](RegionId region) { admin->MergeRegion(region, Done(reply)); });
+      return WithRegion(call.merge_region(), to,
+                        [&](RegionId region) { admin->MergeRegion(region, Done(to)); });
     case pb::ClusterCall::kMoveRegion:
-      return WithRegion(call.move_region().region(), reply, [&](RegionId region) {
-        admin->MoveRegion(region, call.move_region().server(), Done(reply));
+      return WithRegion(call.move_region().region(), to, [&](RegionId region) {
+        admin->MoveRegion(region, call.move_region().server(), Done(to));
       });
     case pb::ClusterCall::kKillServer:
-      return admin->KillServer(call.kill_server(), Done(reply));
+      return admin->KillServer(call.kill_server(), Done(to));
     case pb::ClusterCall::kPauseServer:
-      return admin->PauseServer(call.pause_server(), Done(reply));
+      return admin->PauseServer(call.pause_server(), Done(to));
     case pb::ClusterCall::kResumeServer:
-      return admin->ResumeServer(call.resume_server(), Done(reply));
+      return admin->ResumeServer(call.resume_server(), Done(to));
     case pb::ClusterCall::kStartJob: {
       auto job = FromMessage(call.start_job());
-      if (!job.ok()) return reply.Send(Problem(job.status()));
-      return admin->StartJob(
-          *std::move(job), Filled<uint64_t>(reply, [](uint64_t number, pb::ClusterAnswer* answer) {
-            answer->set_job_number(number);
-          }));
+      if (!job.ok()) return to->Answer(job.status());
+      return admin->StartJob(*std::move(job),
+                             Filled<uint64_t>(to, [](uint64_t number, pb::ClusterAnswer* answer) {
+                               answer->set_job_number(number);
+                             }));
     }
     default:
-      return ChangeTable(admin, call, reply);
+      return ChangeTable(admin, call, to);
   }
 }
 
 }  // namespace
 
-void ClusterCalls::Answer(const Call& call) {
+void ClusterCalls::Answer(const StoreCallPtr& call) {
   pb::ClusterCall message;
-  if (!message.ParseFromString(call.request().body)) {
-    return call.exchange->Send(
-        Problem(InvalidArgument("cannot read the request: its body is no ClusterCall")));
+  if (!message.ParseFromString(call->request().body)) {
+    return call->Answer(InvalidArgument("cannot read the request: its body is no ClusterCall"));
   }
-  const Reply reply{.waiting = waiting_, .number = waiting_->Add(call.exchange)};
-  if (Look(store_, message, reply)) return;
-  if (!may_administer_) {
-    return reply.Send(Problem(
-        403, FailedPrecondition("this server does not change tables, indexes, regions or servers: "
-                                "it was started without --admin")));
+  if (!Look(store_, message, call)) {
+    if (!may_administer_) {
+      return call->Answer(
+          Problem(403, FailedPrecondition("this server does not change tables, indexes, regions or "
+                                          "servers: it was started without --admin")));
+    }
+    call->MayChange();
+    ChangeCluster(&store_->admin(), message, call);
   }
-  ChangeCluster(&store_->admin(), message, reply);
-}
-
-void ClusterCalls::Stop() {
-  for (const auto& [number, exchange] : waiting_->TakeAll()) {
-    exchange->Send(Problem(DeadlineExceeded(
-        "the server stopped before the cluster answered; a change may have been made")));
-  }
-}
-
-uint64_t ClusterCalls::Waiting::Add(ExchangePtr exchange) {
-  const std::lock_guard lock(mutex_);
-  exchanges_.emplace(++last_, std::move(exchange));
-  return last_;
-}
-
-void ClusterCalls::Waiting::Send(uint64_t number, Response response) {
-  ExchangePtr exchange;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = exchanges_.find(number);
-    if (found == exchanges_.end()) return;
-    exchange = std::move(found->second);
-    exchanges_.erase(found);
-  }
-  exchange->Send(std::move(response));
-}
-
-std::map<uint64_t, ExchangePtr> ClusterCalls::Waiting::TakeAll() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(exchanges_, {});
+  call->AwaitCallback();
 }
 
 }  // namespace tamis::server

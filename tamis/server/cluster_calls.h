@@ -1,15 +1,11 @@
 // ClusterCalls: calls of a cluster and of its administration for programs that use this server as
 // their store (tamis/remote): POST /v1/cluster.
 //
-// Threads: safe. Answer blocks for moments only; it runs on a worker.
+// Threads: safe. Answer may wait for a table's schema; it runs on a worker. Callbacks of the store
+// answer.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
-
-#include "tamis/server/routes.h"
+#include "tamis/server/store_calls.h"
 #include "tamis/store/opened_store.h"
 
 namespace tamis::server {
@@ -21,29 +17,11 @@ class ClusterCalls {
   ClusterCalls(OpenedStore* store, bool may_administer)
       : store_(store), may_administer_(may_administer) {}
 
-  void Answer(const Call& call);
-  // Answers all calls whose answer the cluster owes: their outcome is not known. Answers that come
-  // later are dropped.
-  void Stop();
-
-  // The exchanges that wait for an answer. A cluster may keep a callback for long after it has
-  // called it, and longer than the server lives; so callbacks hold numbers.
-  class Waiting {
-   public:
-    uint64_t Add(ExchangePtr exchange);
-    void Send(uint64_t number, Response response);
-    std::map<uint64_t, ExchangePtr> TakeAll();
-
-   private:
-    std::mutex mutex_;
-    uint64_t last_ = 0;
-    std::map<uint64_t, ExchangePtr> exchanges_;
-  };
+  void Answer(const StoreCallPtr& call);
 
  private:
   OpenedStore* const store_;
   const bool may_administer_;
-  const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
 };
 
 }  // namespace tamis::server

@@ -1,5 +1,7 @@
 #include "tamis/server/http_server.h"
 
+#include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -33,6 +35,9 @@ namespace http = beast::http;
 using Error = boost::system::error_code;
 using tcp = asio::ip::tcp;
 
+constexpr std::chrono::milliseconds kWatchPause{100};
+constexpr std::chrono::milliseconds kLinger{2000};
+
 // A connection as the server sees it, with or without TLS.
 class Connection {
  public:
@@ -46,6 +51,8 @@ class Connection {
 struct Shared {
   HttpServer::Options options;
   Handler handler;
+  HttpServer::Admit admit;
+  std::atomic<uint64_t> bodies_bytes = 0;
   std::mutex mutex;
   std::condition_variable ended;
   std::map<Connection*, std::weak_ptr<Connection>> connections;
@@ -72,7 +79,8 @@ struct Shared {
   }
 };
 
-Request Plain(http::request<http::string_body>&& message) {
+// The request without its body.
+Request RequestHead(const http::request<http::string_body>& message) {
   Request request{.method = std::string(message.method_string())};
   const std::string target(message.target());
   const size_t mark = target.find('?');
@@ -81,7 +89,6 @@ Request Plain(http::request<http::string_body>&& message) {
   for (const auto& field : message) {
     request.headers[AsciiLower(field.name_string())] = std::string(field.value());
   }
-  request.body = std::move(message.body());
   return request;
 }
 
@@ -93,12 +100,18 @@ class HttpConnection final : public Connection,
  public:
   template <class... Args>
   explicit HttpConnection(std::shared_ptr<Shared> shared, Args&&... args)
-      : shared_(std::move(shared)), stream_(std::forward<Args>(args)...) {}
-  ~HttpConnection() override { shared_->Remove(this); }
+      : shared_(std::move(shared)),
+        stream_(std::forward<Args>(args)...),
+        watch_(stream_.get_executor()) {}
+  ~HttpConnection() override {
+    ReleaseBody();
+    shared_->Remove(this);
+  }
 
   void Run() {
     shared_->Add(Self());
     OnStrand([this] {
+      if (shared_->draining) return Shut();
       if constexpr (kTls) {
         Expire();
         stream_.async_handshake(asio::ssl::stream_base::server,
@@ -128,6 +141,7 @@ class HttpConnection final : public Connection,
     OnStrand([this, response = std::move(response)]() mutable {
       if (state_ != State::kHandling) return;
       state_ = State::kWriting;
+      ReleaseBody();
       auto message = std::make_shared<http::response<http::string_body>>(Head(response));
       message->body() = std::move(response.body);
       message->prepare_payload();
@@ -136,17 +150,9 @@ class HttpConnection final : public Connection,
         message->body().clear();
         message->content_length(length);
       }
-      Expire();
-      const auto sent = [self = Self(), message](const Error& error, size_t) {
-        self->Finish(error, message->need_eof());
-      };
-      if (is_head_) {
-        auto serializer = std::make_shared<http::response_serializer<http::string_body>>(*message);
-        http::async_write_header(stream_, *serializer,
-                                 [sent, serializer](const Error& e, size_t n) { sent(e, n); });
-      } else {
-        http::async_write(stream_, *message, sent);
-      }
+      auto serializer = std::make_shared<http::response_serializer<http::string_body>>(*message);
+      serializer->split(is_head_);
+      SendSome(std::move(message), std::move(serializer));
     });
   }
 
@@ -228,7 +234,16 @@ class HttpConnection final : public Connection,
   template <class Work>
   void OnStrand(Work work) {
     asio::dispatch(stream_.get_executor(),
-                   [self = Self(), work = std::move(work)]() mutable { work(); });
+                   [self = Self(), work = std::move(work)]() mutable { self->Guard(work); });
+  }
+  // Closes the connection when memory does not suffice to serve it.
+  template <class Work>
+  void Guard(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      Shut();
+    }
   }
   beast::tcp_stream& Tcp() { return beast::get_lowest_layer(stream_); }
   void Expire() { Tcp().expires_after(shared_->options.idle_time); }
@@ -251,21 +266,38 @@ class HttpConnection final : public Connection,
 
   void ReadHead() {
     state_ = State::kWaiting;
+    is_head_ = false;
+    request_ = {};
+    ReleaseBody();
     if (shared_->draining) return Shut();
     parser_.emplace();
     parser_->header_limit(shared_->options.max_head_bytes);
     parser_->body_limit(shared_->options.max_body_bytes);
     Expire();
-    http::async_read_header(stream_, buffer_, *parser_,
-                            [self = Self()](const Error& error, size_t) { self->OnHead(error); });
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = Self()](const Error& error, size_t) { self->Guard([&] { self->OnHead(error); }); });
   }
 
   void OnHead(const Error& error) {
+    if (state_ == State::kClosed) return;
     if (error) return OnBadRequest(error);
     state_ = State::kReading;
     version_ = parser_->get().version() == 10 ? 10 : 11;
     keep_alive_ = parser_->get().keep_alive();
     is_head_ = parser_->get().method() == http::verb::head;
+    // Fields behind a body in chunks are none of the head's.
+    request_ = RequestHead(parser_->get());
+    if (!parser_->is_done()) {
+      if (shared_->admit) {
+        if (auto refusal = shared_->admit(request_)) return RefuseBody(*std::move(refusal));
+      }
+      if (!ReserveBody()) {
+        return RefuseBody(
+            Problem(Busy("the bodies of other requests take all memory for bodies; try again")));
+      }
+    }
+    parser_->eager(true);
     const auto expected = parser_->get()[http::field::expect];
     if (!beast::iequals(expected, "100-continue")) return ReadBody();
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -274,16 +306,39 @@ class HttpConnection final : public Connection,
         [self = Self()](const Error& failed, size_t) { failed ? self->Shut() : self->ReadBody(); });
   }
 
+  // Reads what comes; each part has the idle time anew.
   void ReadBody() {
+    if (parser_->is_done()) return Handle();
     Expire();
-    http::async_read(stream_, buffer_, *parser_, [self = Self()](const Error& error, size_t) {
-      if (error) return self->OnBadRequest(error);
-      self->Handle();
+    http::async_read_some(stream_, buffer_, *parser_, [self = Self()](const Error& error, size_t) {
+      self->Guard([&] { self->OnBody(error); });
     });
   }
 
+  // Memory for the body, as long as its request is answered.
+  bool ReserveBody() {
+    reserved_ = parser_->content_length().value_or(shared_->options.max_body_bytes);
+    if ((shared_->bodies_bytes += reserved_) <= shared_->options.max_bodies_bytes) return true;
+    ReleaseBody();
+    return false;
+  }
+  void ReleaseBody() { shared_->bodies_bytes -= std::exchange(reserved_, 0); }
+
+  // Answers a request whose body is not read.
+  void RefuseBody(Response refusal) {
+    keep_alive_ = false;
+    is_unread_ = true;
+    state_ = State::kHandling;
+    Send(std::move(refusal));
+  }
+
+  void OnBody(const Error& error) {
+    if (state_ == State::kClosed) return;
+    error ? OnBadRequest(error) : ReadBody();
+  }
+
   void Handle() {
-    request_ = Plain(parser_->release());
+    request_.body = std::move(parser_->get().body());
     state_ = State::kHandling;
     failed_ = false;
     gone_ = nullptr;
@@ -293,10 +348,8 @@ class HttpConnection final : public Connection,
   }
 
   void OnBadRequest(const Error& error) {
-    keep_alive_ = false;
     const auto answer = [&](int status, const std::string& why) {
-      state_ = State::kHandling;
-      Send(Problem(status, InvalidArgument(why)));
+      RefuseBody(Problem(status, InvalidArgument(why)));
     };
     if (error == http::error::body_limit) {
       return answer(413, "the body of the request is longer than " +
@@ -324,15 +377,51 @@ class HttpConnection final : public Connection,
     is_watched_ = true;
     Tcp().socket().async_wait(tcp::socket::wait_read, [self = Self()](const Error& error) {
       self->is_watched_ = false;
-      const bool answering = self->state_ == State::kHandling ||
-                             self->state_ == State::kStreaming || self->state_ == State::kWriting;
-      if (error || !answering) return;
+      if (error || !self->IsAnswering()) return;
       char byte = 0;
       const ssize_t got =
           recv(self->Tcp().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
       if (got == 0) return self->Shut();
-      if (got < 0 && (errno == EAGAIN || errno == EINTR)) self->WatchForEnd();
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) return self->WatchForEnd();
+      // Bytes of the next request, or the polite end of TLS.
+      if (got > 0) self->WatchBehindBytes();
     });
+  }
+
+  // The same while unread bytes keep the socket readable: looks from time to time whether the
+  // client has closed its side.
+  void WatchBehindBytes() {
+    is_watched_ = true;
+    watch_.expires_after(kWatchPause);
+    watch_.async_wait([self = Self()](const Error& error) {
+      self->is_watched_ = false;
+      if (error || !self->IsAnswering()) return;
+      pollfd socket{.fd = self->Tcp().socket().native_handle(), .events = POLLRDHUP};
+      if (poll(&socket, 1, 0) > 0) return self->Shut();
+      self->WatchBehindBytes();
+    });
+  }
+  bool IsAnswering() const {
+    return state_ == State::kHandling || state_ == State::kStreaming || state_ == State::kWriting;
+  }
+
+  using WholeAnswer = http::response<http::string_body>;
+
+  // Sends what the socket takes; each part has the idle time anew.
+  void SendSome(std::shared_ptr<WholeAnswer> message,
+                std::shared_ptr<http::response_serializer<http::string_body>> serializer) {
+    if (serializer->is_done() || (is_head_ && serializer->is_header_done())) {
+      return Finish({}, message->need_eof());
+    }
+    Expire();
+    auto& next = *serializer;
+    http::async_write_some(
+        stream_, next,
+        [self = Self(), message = std::move(message), serializer = std::move(serializer)](
+            const Error& error, size_t) mutable {
+          if (error) return self->Finish(error, true);
+          self->Guard([&] { self->SendSome(std::move(message), std::move(serializer)); });
+        });
   }
 
   template <class Then>
@@ -351,8 +440,25 @@ class HttpConnection final : public Connection,
   void Finish(const Error& error, bool close) {
     if (state_ == State::kClosed) return;
     gone_ = nullptr;
+    if (!error && is_unread_) return Linger();
     if (error || close || !keep_alive_) return Shut();
     ReadHead();
+  }
+
+  // Takes and drops what the client still sends: if a connection is closed with unread bytes, the
+  // client may not see its answer.
+  void Linger() {
+    Error ignored;
+    Tcp().socket().shutdown(tcp::socket::shutdown_send, ignored);
+    Tcp().expires_after(std::min<std::chrono::milliseconds>(shared_->options.idle_time, kLinger));
+    DropBytes();
+  }
+  void DropBytes() {
+    part_.resize(size_t{64} << 10);
+    Tcp().async_read_some(asio::buffer(part_), [self = Self()](const Error& error, size_t) {
+      if (self->state_ == State::kClosed) return;
+      error ? self->Shut() : self->DropBytes();
+    });
   }
 
   void Shut() {
@@ -362,11 +468,13 @@ class HttpConnection final : public Connection,
     Error ignored;
     Tcp().socket().shutdown(tcp::socket::shutdown_both, ignored);
     Tcp().close();
+    watch_.cancel();
     if (gone_) std::exchange(gone_, nullptr)();
   }
 
   const std::shared_ptr<Shared> shared_;
   Stream stream_;
+  asio::steady_timer watch_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   Request request_;
@@ -377,7 +485,9 @@ class HttpConnection final : public Connection,
   bool is_chunked_ = true;
   bool failed_ = false;
   bool is_watched_ = false;
-  std::string part_;  // that is being sent
+  bool is_unread_ = false;  // the client may still send what is not read
+  uint64_t reserved_ = 0;   // of Shared::bodies_bytes
+  std::string part_;        // that is being sent
   std::unique_ptr<http::response<http::empty_body>> head_;
   std::unique_ptr<http::response_serializer<http::empty_body>>
       serializer_;  // until the head is sent
@@ -389,17 +499,32 @@ Status CannotListen(const HttpServer::Options& options, const std::string& why) 
                      ": " + why);
 }
 
+// An exception ends what a connection did; nothing refers to the connection then, or its exchange
+// closes it.
+void Run(asio::io_context* io) {
+  while (true) {
+    try {
+      io->run();
+      return;
+    } catch (...) {
+    }
+  }
+}
+
 }  // namespace
 
 struct HttpServer::Parts {
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
   asio::io_context io;
   std::optional<asio::ssl::context> tls;
-  tcp::acceptor acceptor{io};
+  // It is closed while it accepts: all of it runs on one strand.
+  tcp::acceptor acceptor{asio::make_strand(io)};
+  tcp::endpoint endpoint;
   std::vector<std::thread> threads;
 
   Status LoadTls();
   Status Open();
+  Status OpenAcceptor();
   void Accept();
   void Take(tcp::socket socket);
 };
@@ -422,6 +547,9 @@ Status HttpServer::Parts::LoadTls() {
     return InvalidArgument("cannot use the private key in \"" + options.tls_key_file +
                            "\": " + error.message());
   }
+  // OpenSSL resumes no session of a client with a certificate where the server has no context.
+  static constexpr unsigned char kSessions[] = "tamis";
+  SSL_CTX_set_session_id_context(tls->native_handle(), kSessions, sizeof kSessions - 1);
   if (options.tls_client_ca_file.empty()) return Status::Ok();
   tls->load_verify_file(options.tls_client_ca_file, error);
   if (!error) {
@@ -435,6 +563,13 @@ Status HttpServer::Parts::LoadTls() {
 }
 
 Status HttpServer::Parts::Open() {
+  TAMIS_RETURN_IF_ERROR(OpenAcceptor());
+  Error ignored;
+  endpoint = acceptor.local_endpoint(ignored);
+  return Status::Ok();
+}
+
+Status HttpServer::Parts::OpenAcceptor() {
   const Options& options = shared->options;
   Error error;
   if (options.socket >= 0) {
@@ -446,10 +581,10 @@ Status HttpServer::Parts::Open() {
   }
   const auto address = asio::ip::make_address(options.host, error);
   if (error) return CannotListen(options, "it is no address; give one, such as 127.0.0.1 or ::");
-  const tcp::endpoint endpoint(address, options.port);
-  acceptor.open(endpoint.protocol(), error);
+  const tcp::endpoint wanted(address, options.port);
+  acceptor.open(wanted.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.bind(wanted, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   return error ? CannotListen(options, error.message()) : Status::Ok();
 }
@@ -459,7 +594,8 @@ void HttpServer::Parts::Accept() {
     if (error == asio::error::operation_aborted || shared->draining) return;
     if (error) {
       // No file descriptor is free, for one: try again when a connection may have ended.
-      auto timer = std::make_shared<asio::steady_timer>(io, std::chrono::milliseconds(100));
+      auto timer = std::make_shared<asio::steady_timer>(acceptor.get_executor(),
+                                                        std::chrono::milliseconds(100));
       timer->async_wait([this, timer](const Error&) { Accept(); });
       return;
     }
@@ -484,41 +620,38 @@ void HttpServer::Parts::Take(tcp::socket socket) {
   }
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const Options& options, Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const Options& options) {
   auto parts = std::make_unique<Parts>();
   parts->shared->options = options;
-  parts->shared->handler = std::move(handler);
   TAMIS_RETURN_IF_ERROR(parts->LoadTls());
   TAMIS_RETURN_IF_ERROR(parts->Open());
-  parts->Accept();
-  for (int i = 0; i < std::max(1, options.threads); ++i) {
-    parts->threads.emplace_back([io = &parts->io] { io->run(); });
-  }
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
 }
 
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-HttpServer::~HttpServer() {
+HttpServer::~HttpServer() { Close(); }
+
+void HttpServer::Serve(Handler handler, Admit admit) {
+  parts_->shared->admit = std::move(admit);
+  parts_->shared->handler = std::move(handler);
+  parts_->Accept();
+  for (int i = 0; i < std::max(1, parts_->shared->options.threads); ++i) {
+    parts_->threads.emplace_back([io = &parts_->io] { Run(io); });
+  }
+}
+
+void HttpServer::Close() {
   Drain(std::chrono::milliseconds(0));
   for (const auto& connection : parts_->shared->All()) connection->Close();
-  std::unique_lock lock(parts_->shared->mutex);
-  parts_->shared->ended.wait_for(lock, std::chrono::seconds(5),
-                                 [&] { return parts_->shared->connections.empty(); });
-  lock.unlock();
-  parts_->io.stop();
+  // They end when the acceptor and all connections are closed and have called back.
   for (std::thread& thread : parts_->threads) thread.join();
+  parts_->threads.clear();
 }
 
-std::string HttpServer::host() const {
-  Error ignored;
-  return parts_->acceptor.local_endpoint(ignored).address().to_string();
-}
+std::string HttpServer::host() const { return parts_->endpoint.address().to_string(); }
 
-uint16_t HttpServer::port() const {
-  Error ignored;
-  return parts_->acceptor.local_endpoint(ignored).port();
-}
+uint16_t HttpServer::port() const { return parts_->endpoint.port(); }
 
 uint64_t HttpServer::connections() const {
   std::lock_guard lock(parts_->shared->mutex);

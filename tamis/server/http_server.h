@@ -2,7 +2,8 @@
 // is idle or takes its answer slowly.
 //
 // The server itself answers a request that the parser refuses, by a problem (problem.h): 400 for
-// bytes that are no HTTP, 413 for a body and 431 for a head that is too long. A client that sends
+// bytes that are no HTTP, 413 for a body and 431 for a head that is too long, 503 while the bodies
+// of other requests take all memory for bodies. A client that sends
 // or takes nothing for the idle time is disconnected.
 //
 // Threads: safe. The handler is called on a thread of the server and must not block.
@@ -10,7 +11,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tamis/base/status.h"
@@ -30,19 +33,26 @@ class HttpServer {
     std::string tls_client_ca_file;
     int threads = 2;
     uint64_t max_body_bytes = uint64_t{16} << 20;
+    uint64_t max_bodies_bytes = uint64_t{256} << 20;  // of all requests together
     uint32_t max_head_bytes = 16 << 10;
     uint32_t max_connections = 10'000;  // more are closed at once
     std::chrono::milliseconds idle_time = std::chrono::seconds(60);
   };
 
-  // Listens; the handler is called from now on. An error says what cannot be listened on, or which
-  // file cannot be read.
-  static Result<std::unique_ptr<HttpServer>> Listen(const Options& options, Handler handler);
-  // Closes all connections. Answers that are under way are cut.
+  // Listens; clients wait until Serve. An error says what cannot be listened on, or which file
+  // cannot be read.
+  static Result<std::unique_ptr<HttpServer>> Listen(const Options& options);
+  // REQUIRES: no Exchange of this server is left.
   ~HttpServer();
 
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+
+  // The refusal of a request by its head; nullopt: its body is read.
+  using Admit = std::function<std::optional<Response>(const Request& head)>;
+  // Calls `admit` for each request with a body and the handler for each request, from now on.
+  // Called once.
+  void Serve(Handler handler, Admit admit = nullptr);
 
   std::string host() const;
   uint16_t port() const;
@@ -51,6 +61,9 @@ class HttpServer {
   // Accepts no more connections, closes those that wait for a request, and waits until the answers
   // under way have been sent, at most for `patience`. Returns whether all were sent.
   bool Drain(std::chrono::milliseconds patience);
+  // Closes all connections; answers that are under way are cut. The handler and the callbacks of
+  // exchanges are not called any more after the return. Exchanges may still be released.
+  void Close();
 
  private:
   struct Parts;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "tamis/server/testing/http_client.h"
@@ -16,9 +17,10 @@ using testing::HasSubstr;
 class HttpServerTest : public testing::Test {
  protected:
   void Start(Handler handler, HttpServer::Options options = {}) {
-    auto server = HttpServer::Listen(options, std::move(handler));
+    auto server = HttpServer::Listen(options);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+    server_->Serve(std::move(handler));
   }
   // Answers with what it was asked.
   static void Echo(const ExchangePtr& exchange) {
@@ -93,6 +95,50 @@ TEST_F(HttpServerTest, LongBodiesAndHeadsAreRefused) {
   EXPECT_EQ(head.status, 431);
 }
 
+TEST_F(HttpServerTest, ARefusedRequestIsAnsweredBeforeItsBodyComes) {
+  server_ = *HttpServer::Listen({});
+  server_->Serve(Echo, [](const Request& head) -> std::optional<Response> {
+    if (head.Header("x-test") == "good") return std::nullopt;
+    return Response{.status = 401, .body = "no"};
+  });
+  HttpClient bad(server_->port());
+  bad.SendRaw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+  EXPECT_EQ(bad.Receive().status, 401);
+  bad.Close();
+  const auto good = HttpClient(server_->port()).Ask("POST", "/", "body", {{"X-Test", "good"}});
+  EXPECT_EQ(good.body, "POST / ? good body");
+}
+
+// Otherwise a client could show one head to the admission and another to the handler.
+TEST_F(HttpServerTest, FieldsBehindTheBodyAreNotOfTheHead) {
+  Start(Echo);
+  HttpClient client(server_->port());
+  client.SendRaw(
+      "POST / HTTP/1.1\r\nHost: a\r\nX-Test: head\r\nTrailer: X-Test\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Test: tail\r\n\r\n");
+  EXPECT_EQ(client.Receive().body, "POST / ? head hi");
+}
+
+TEST_F(HttpServerTest, TheBodiesOfAllRequestsTogetherAreBounded) {
+  Start(Echo, {.max_bodies_bytes = 100});
+  HttpClient first(server_->port());
+  first.SendRaw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 60\r\n\r\n");
+  EXPECT_EQ(first.Receive().status, 100);
+  EXPECT_EQ(HttpClient(server_->port()).Ask("POST", "/", std::string(60, 'x')).status, 503);
+  EXPECT_EQ(HttpClient(server_->port()).Ask("POST", "/", std::string(40, 'x')).status, 200);
+  first.SendRaw(std::string(60, 'x'));
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(HttpClient(server_->port()).Ask("POST", "/", std::string(60, 'x')).status, 200);
+}
+
+// A client that sends all before it reads sees the answer.
+TEST_F(HttpServerTest, TheRefusalOfALongBodyIsNotLost) {
+  Start(Echo, {.max_body_bytes = 100});
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(HttpClient(server_->port()).Ask("POST", "/", std::string(4 << 20, 'x')).status, 413);
+  }
+}
+
 TEST_F(HttpServerTest, ABodyThatWaitsForConsentIsAskedFor) {
   Start(Echo);
   HttpClient client(server_->port());
@@ -144,6 +190,22 @@ TEST_F(HttpServerTest, NoticesAClientThatDisconnectsWhileItWaits) {
   gone.get_future().wait();
 }
 
+// Over TLS the bytes of a polite end stand there in the same way.
+TEST_F(HttpServerTest, NoticesADisconnectBehindBytesOfTheNextRequest) {
+  std::promise<void> asked;
+  std::promise<void> gone;
+  Start([&](const ExchangePtr& exchange) {
+    exchange->OnDisconnect([&] { gone.set_value(); });
+    asked.set_value();
+  });
+  HttpClient client(server_->port());
+  client.SendRaw("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  asked.get_future().wait();
+  client.SendRaw("GET /next HTTP/1.1\r\n");
+  client.Close();
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
 // The first client takes nothing: the server can send it no more than the sockets hold.
 TEST_F(HttpServerTest, AClientThatTakesNothingIsCutAndDelaysNoOther) {
   std::promise<void> cut;
@@ -189,6 +251,39 @@ TEST_F(HttpServerTest, DrainClosesIdleConnectionsAndWaitsForAnswers) {
   EXPECT_THROW(HttpClient(server_->port()), boost::system::system_error);
 }
 
+TEST_F(HttpServerTest, RequestsThatComeBeforeServeWait) {
+  server_ = *HttpServer::Listen({});
+  HttpClient early(server_->port());
+  early.Send("GET", "/early");
+  server_->Serve(Echo);
+  EXPECT_EQ(early.Receive().body, "GET /early ?  ");
+}
+
+TEST_F(HttpServerTest, NoRequestIsHandledOnceTheServerIsClosed) {
+  std::atomic<int> handled = 0;
+  Start([&](const ExchangePtr& exchange) {
+    ++handled;
+    Echo(exchange);
+  });
+  HttpClient client(server_->port());
+  EXPECT_EQ(client.Get("/").status, 200);
+  client.SendRaw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
+  server_->Close();
+  client.SendRaw("dy");
+  EXPECT_EQ(client.Receive().status, 0);
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(server_->connections(), 0);
+}
+
+TEST_F(HttpServerTest, AHandlerWithoutMemoryEndsItsConnectionOnly) {
+  Start([](const ExchangePtr& exchange) {
+    if (exchange->request().path == "/none") throw std::bad_alloc();
+    Echo(exchange);
+  });
+  EXPECT_EQ(HttpClient(server_->port()).Get("/none").status, 0);
+  EXPECT_EQ(HttpClient(server_->port()).Get("/other").status, 200);
+}
+
 TEST(WorkerThreadsTest, WorkWithoutMemoryEndsNoThread) {
   WorkerThreads workers(1);
   workers.Post([] { throw std::bad_alloc(); });
@@ -199,11 +294,11 @@ TEST(WorkerThreadsTest, WorkWithoutMemoryEndsNoThread) {
 
 TEST_F(HttpServerTest, CannotListenTwiceOnOnePort) {
   Start(Echo);
-  const auto second = HttpServer::Listen({.port = server_->port()}, Echo);
+  const auto second = HttpServer::Listen({.port = server_->port()});
   EXPECT_THAT(second.status().message(), HasSubstr("cannot listen on 127.0.0.1:"));
-  EXPECT_THAT(HttpServer::Listen({.host = "no address"}, Echo).status().message(),
+  EXPECT_THAT(HttpServer::Listen({.host = "no address"}).status().message(),
               HasSubstr("it is no address"));
-  EXPECT_THAT(HttpServer::Listen({.tls_cert_file = "/none"}, Echo).status().message(),
+  EXPECT_THAT(HttpServer::Listen({.tls_cert_file = "/none"}).status().message(),
               HasSubstr("cannot read the certificate in \"/none\""));
 }
 

@@ -4,17 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "tamis/base/answers.h"
-#include "tamis/base/exception_status.h"
 #include "tamis/server/json_body.h"
-#include "tamis/server/problem.h"
 
 namespace tamis::server {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(60);
 
-Result<RegionId> RegionOf(const Call& call) {
-  const std::string& text = call.parameters.at("region");
+Result<RegionId> RegionOf(const StoreCall& call) {
+  const std::string& text = call.parameters().at("region");
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
@@ -24,7 +22,7 @@ Result<RegionId> RegionOf(const Call& call) {
   return RegionId::Of(number);
 }
 
-Result<std::string> ServerOf(const Call& call) {
+Result<std::string> ServerOf(const StoreCall& call) {
   TAMIS_ASSIGN_OR_RETURN(const nlohmann::json body, ParseJsonBody(call.request().body));
   if (!body.is_object() || !body.contains("server") || !body["server"].is_string()) {
     return InvalidArgument(
@@ -39,55 +37,52 @@ bool Operations::ArePossible() const { return store_->admin().Can(Capability::kK
 
 // `start` is given the ClusterAdmin and a DoneCallback; it returns why it could not start.
 template <class Start>
-Response Operations::Do(Start start) {
+Result<Response> Operations::Do(StoreCall& call, Start start) {
+  if (!ArePossible()) {
+    return FailedPrecondition(
+        "this server operates embedded stores only; use the tools of the store");
+  }
+  call.MayChange();
   Executor* const executor = &store_->engine().executor();
-  const Status status = WithoutExceptions([&]() -> Status {
-    if (!ArePossible()) {
-      return FailedPrecondition(
-          "this server operates embedded stores only; use the tools of the store");
-    }
-    Status started;
-    const Status done =
-        AwaitStatus(executor, {.deadline = executor->Now() + kPatience}, [&](auto ended) {
-          started = start(store_->admin(), ended);
-          if (!started.ok()) ended(started);
-        });
-    return done;
-  });
-  return status.ok() ? Response{.body = "{\"done\":true}\n"} : Problem(status);
+  const Wait wait{.deadline = executor->Now() + kPatience, .cancelled = &call.cancelled()};
+  TAMIS_RETURN_IF_ERROR(AwaitStatus(executor, wait, [&](auto ended) {
+    const Status started = start(store_->admin(), ended);
+    if (!started.ok()) ended(started);
+  }));
+  return Response{.body = "{\"done\":true}\n"};
 }
 
-Response Operations::KillServer(const Call& call) {
-  return Do([&](ClusterAdmin& admin, DoneCallback done) {
-    admin.KillServer(call.parameters.at("server"), std::move(done));
+Result<Response> Operations::KillServer(StoreCall& call) {
+  return Do(call, [&](ClusterAdmin& admin, DoneCallback done) {
+    admin.KillServer(call.parameters().at("server"), std::move(done));
     return Status::Ok();
   });
 }
 
-Response Operations::PauseServer(const Call& call) {
-  return Do([&](ClusterAdmin& admin, DoneCallback done) {
-    admin.PauseServer(call.parameters.at("server"), std::move(done));
+Result<Response> Operations::PauseServer(StoreCall& call) {
+  return Do(call, [&](ClusterAdmin& admin, DoneCallback done) {
+    admin.PauseServer(call.parameters().at("server"), std::move(done));
     return Status::Ok();
   });
 }
 
-Response Operations::ResumeServer(const Call& call) {
-  return Do([&](ClusterAdmin& admin, DoneCallback done) {
-    admin.ResumeServer(call.parameters.at("server"), std::move(done));
+Result<Response> Operations::ResumeServer(StoreCall& call) {
+  return Do(call, [&](ClusterAdmin& admin, DoneCallback done) {
+    admin.ResumeServer(call.parameters().at("server"), std::move(done));
     return Status::Ok();
   });
 }
 
-Response Operations::SplitRegion(const Call& call) {
-  return Do([&](ClusterAdmin& admin, DoneCallback done) -> Status {
+Result<Response> Operations::SplitRegion(StoreCall& call) {
+  return Do(call, [&](ClusterAdmin& admin, DoneCallback done) -> Status {
     TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionOf(call));
     admin.SplitRegion(region, "", std::move(done));
     return Status::Ok();
   });
 }
 
-Response Operations::MoveRegion(const Call& call) {
-  return Do([&](ClusterAdmin& admin, DoneCallback done) -> Status {
+Result<Response> Operations::MoveRegion(StoreCall& call) {
+  return Do(call, [&](ClusterAdmin& admin, DoneCallback done) -> Status {
     TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionOf(call));
     TAMIS_ASSIGN_OR_RETURN(const std::string server, ServerOf(call));
     admin.MoveRegion(region, server, std::move(done));

@@ -1,13 +1,13 @@
 // Operations: changes to the servers and regions of an embedded store, by HTTP: kill, pause and
 // resume a server, split and move a region. A store of another kind has tools of its own for these.
 //
-// Threads: safe. The calls block; they run on workers.
+// Threads: safe. The calls block; they run on workers, and end early when the call is cancelled.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "tamis/server/routes.h"
+#include "tamis/server/store_calls.h"
 #include "tamis/store/opened_store.h"
 
 namespace tamis::server {
@@ -19,15 +19,15 @@ class Operations {
   // Whether the store has them.
   bool ArePossible() const;
 
-  Response KillServer(const Call& call);
-  Response PauseServer(const Call& call);
-  Response ResumeServer(const Call& call);
-  Response SplitRegion(const Call& call);  // near its middle
-  Response MoveRegion(const Call& call);   // to the "server" of the body
+  Result<Response> KillServer(StoreCall& call);
+  Result<Response> PauseServer(StoreCall& call);
+  Result<Response> ResumeServer(StoreCall& call);
+  Result<Response> SplitRegion(StoreCall& call);  // near its middle
+  Result<Response> MoveRegion(StoreCall& call);   // to the "server" of the body
 
  private:
   template <class Start>
-  Response Do(Start start);
+  Result<Response> Do(StoreCall& call, Start start);
 
   const std::shared_ptr<OpenedStore> store_;
 };

@@ -1,11 +1,13 @@
-// Fuzzes `tamis serve` as its clients reach it: the input is what a client sends over a connection
-// that it then closes for writing. Each complete answer must be one of HTTP; the server must close
-// the connection, and must go on to answer others.
+// Fuzzes `tamis serve` as its clients reach it: the input is what a client sends over a connection.
+// A whole request must be answered by HTTP. Then, or at once behind other bytes, the client closes
+// the connection for writing; the server must close it, too, and must go on to answer others.
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/http.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +23,16 @@ namespace {
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "server_fuzzer: %s\n", what.c_str());
   std::abort();
+}
+
+// Whether the bytes begin with a whole request.
+bool IsRequest(std::string_view bytes) {
+  namespace http = boost::beast::http;
+  http::request_parser<http::string_body> parser;
+  parser.eager(true);
+  boost::system::error_code error;
+  parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  return !error && parser.is_done();
 }
 
 // A server that reads and writes a small table, made once for the process.
@@ -61,6 +73,10 @@ class Fuzzed {
     setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     // The server may close the connection before it has taken all bytes.
     asio::write(socket, asio::buffer(bytes.data(), bytes.size()), error);
+    // The end of the client would cancel its statement.
+    const bool is_request = IsRequest(bytes);
+    pollfd readable{.fd = socket.native_handle(), .events = POLLIN};
+    if (is_request && poll(&readable, 1, 30'000) == 0) Fail("the server answers no request");
     socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
     std::string answer;
     char part[4096];
@@ -68,7 +84,10 @@ class Fuzzed {
       const ssize_t count = read(socket.native_handle(), part, sizeof part);
       if (count < 0 && errno == EAGAIN)
         Fail("the server neither answers nor closes the connection");
-      if (count <= 0) return answer;
+      if (count <= 0) {
+        if (is_request && answer.empty()) Fail("the server closes the connection of a request");
+        return answer;
+      }
       if (answer.size() < (1 << 20)) answer.append(part, static_cast<size_t>(count));
     }
   }

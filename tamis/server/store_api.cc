@@ -3,11 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "tamis/base/exception_status.h"
 #include "tamis/cluster/server_state_name.h"
 #include "tamis/server/json_body.h"
 #include "tamis/server/json_rows.h"
-#include "tamis/server/problem.h"
 
 namespace tamis::server {
 namespace {
@@ -143,20 +141,20 @@ Status RefuseConditions(const Request& request) {
 
 }  // namespace
 
-// `work` returns a Result<Response>; a failure is answered as a problem.
+// `work` returns a Result<Response>.
 template <class Work>
-Response StoreApi::WithDatabase(const std::string& table, Work work) {
-  const auto answer = WithoutExceptions([&]() -> Result<Response> {
-    TAMIS_ASSIGN_OR_RETURN(auto database, databases_->Take(/*fresh=*/false, table));
-    Result<Response> response = work(database.get());
-    if (response.ok()) databases_->GiveBack(std::move(database));
-    return response;
-  });
-  return answer.ok() ? *answer : Problem(answer.status());
+Result<Response> StoreApi::WithDatabase(StoreCall& call, const std::string& table, Work work) {
+  TAMIS_ASSIGN_OR_RETURN(auto database, databases_->Take(/*fresh=*/false, table));
+  Result<Response> response = [&] {
+    const StoreCall::Interrupt interrupt(&call, [&] { database->Interrupt(); });
+    return work(database.get());
+  }();
+  if (response.ok()) databases_->GiveBack(std::move(database));
+  return response;
 }
 
-Response StoreApi::Tables() {
-  return WithDatabase("", [](SqlDatabase* database) -> Result<Response> {
+Result<Response> StoreApi::Tables(StoreCall& call) {
+  return WithDatabase(call, "", [](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const auto tables, database->session()->Ask<std::vector<TableSchema>>(
                                                   [](Cluster& cluster, auto done) {
                                                     cluster.ListTables(std::move(done));
@@ -167,19 +165,19 @@ Response StoreApi::Tables() {
   });
 }
 
-Response StoreApi::Table(const Call& call) {
-  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
+Result<Response> StoreApi::Table(StoreCall& call) {
+  return WithDatabase(call, "", [&](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                           database->session()->engine->Table(call.parameters.at("table")));
+                           database->session()->engine->Table(call.parameters().at("table")));
     Json json = TableJson(*table);
     json["estimated_rows"] = database->session()->EstimatedRows(*table);
     return Document(json);
   });
 }
 
-Response StoreApi::Regions(const Call& call) {
-  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
-    const std::string& name = call.parameters.at("table");
+Result<Response> StoreApi::Regions(StoreCall& call) {
+  return WithDatabase(call, "", [&](SqlDatabase* database) -> Result<Response> {
+    const std::string& name = call.parameters().at("table");
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
     TAMIS_ASSIGN_OR_RETURN(
         const auto regions,
@@ -201,9 +199,9 @@ Response StoreApi::Regions(const Call& call) {
   });
 }
 
-Response StoreApi::Indexes(const Call& call) {
-  return WithDatabase("", [&](SqlDatabase* database) -> Result<Response> {
-    const std::string& name = call.parameters.at("table");
+Result<Response> StoreApi::Indexes(StoreCall& call) {
+  return WithDatabase(call, "", [&](SqlDatabase* database) -> Result<Response> {
+    const std::string& name = call.parameters().at("table");
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
     Json list = Json::array();
     for (const IndexSpec& index : table->indexes) {
@@ -222,8 +220,8 @@ Response StoreApi::Indexes(const Call& call) {
   });
 }
 
-Response StoreApi::Servers() {
-  return WithDatabase("", [](SqlDatabase* database) -> Result<Response> {
+Result<Response> StoreApi::Servers(StoreCall& call) {
+  return WithDatabase(call, "", [](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const auto servers, database->session()->Ask<std::vector<ServerInfo>>(
                                                    [](Cluster& cluster, auto done) {
                                                      cluster.ListServers(std::move(done));
@@ -237,92 +235,100 @@ Response StoreApi::Servers() {
   });
 }
 
-Response StoreApi::GetRow(const Call& call) {
-  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
-    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                           database->session()->engine->Table(call.parameters.at("table")));
-    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-    TAMIS_ASSIGN_OR_RETURN(
-        sqlite3_stmt* const statement,
-        database->Prepare("SELECT * FROM " + Quoted(table->name) + " WHERE " + key.text));
-    Status status = database->Bind(statement, key.values);
-    Response response{.body = "{"};
-    if (status.ok()) {
-      const int rc = sqlite3_step(statement);
-      if (rc == SQLITE_ROW) {
-        std::string values;
-        AppendJsonRow(statement, NotUtf8::kReplaced, &values);
-        const Json row = Json::parse(values);
-        Json object = Json::object();
-        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-          object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
+Result<Response> StoreApi::GetRow(StoreCall& call) {
+  return WithDatabase(
+      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
+        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                               database->session()->engine->Table(call.parameters().at("table")));
+        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+        TAMIS_ASSIGN_OR_RETURN(
+            sqlite3_stmt* const statement,
+            database->Prepare("SELECT * FROM " + Quoted(table->name) + " WHERE " + key.text));
+        Status status = database->Bind(statement, key.values);
+        Response response{.body = "{"};
+        if (status.ok()) {
+          const int rc = sqlite3_step(statement);
+          if (rc == SQLITE_ROW) {
+            std::string values;
+            AppendJsonRow(statement, NotUtf8::kReplaced, &values);
+            const Json row = Json::parse(values);
+            Json object = Json::object();
+            for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+              object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
+            }
+            response = Document(object);
+          } else if (rc == SQLITE_DONE) {
+            status = NotFound("table \"" + table->name + "\" has no row with this key");
+          } else {
+            status = database->ErrorOf(rc);
+          }
         }
-        response = Document(object);
-      } else if (rc == SQLITE_DONE) {
-        status = NotFound("table \"" + table->name + "\" has no row with this key");
-      } else {
-        status = database->ErrorOf(rc);
-      }
-    }
-    sqlite3_finalize(statement);
-    if (!status.ok()) return status;
-    return response;
-  });
+        sqlite3_finalize(statement);
+        if (!status.ok()) return status;
+        return response;
+      });
 }
 
-Response StoreApi::PutRow(const Call& call) {
-  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
-    TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
-    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                           database->session()->engine->Table(call.parameters.at("table")));
-    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-    TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, ParseJsonBody(call.request().body));
-    if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
-    for (size_t i = 0; i < table->key.size(); ++i) {
-      const std::string& name = table->columns[table->key[i]].name;
-      const nlohmann::json& value = key.values[i];
-      if (row.contains(name) && row[name] != value) {
-        return InvalidArgument("column \"" + name + "\" is " + row[name].dump() +
-                               " in the body and " + value.dump() + " in the path");
-      }
-      row[name] = value;
-    }
-    TAMIS_RETURN_IF_ERROR(Replace(database, *table, row));
-    return Document({{"written", 1}});
-  });
+Result<Response> StoreApi::PutRow(StoreCall& call) {
+  call.MayChange();
+  return WithDatabase(
+      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
+        TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                               database->session()->engine->Table(call.parameters().at("table")));
+        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+        TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, ParseJsonBody(call.request().body));
+        if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
+        for (size_t i = 0; i < table->key.size(); ++i) {
+          const std::string& name = table->columns[table->key[i]].name;
+          const nlohmann::json& value = key.values[i];
+          if (row.contains(name) && row[name] != value) {
+            return InvalidArgument("column \"" + name + "\" is " + row[name].dump() +
+                                   " in the body and " + value.dump() + " in the path");
+          }
+          row[name] = value;
+        }
+        TAMIS_RETURN_IF_ERROR(Replace(database, *table, row));
+        return Document({{"written", 1}});
+      });
 }
 
-Response StoreApi::DeleteRow(const Call& call) {
-  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
-    TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
-    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                           database->session()->engine->Table(call.parameters.at("table")));
-    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-    TAMIS_ASSIGN_OR_RETURN(
-        const uint64_t deleted,
-        database->Execute("DELETE FROM " + Quoted(table->name) + " WHERE " + key.text, key.values));
-    if (deleted == 0) return NotFound("table \"" + table->name + "\" has no row with this key");
-    return Document({{"deleted", deleted}});
-  });
+Result<Response> StoreApi::DeleteRow(StoreCall& call) {
+  call.MayChange();
+  return WithDatabase(
+      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
+        TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                               database->session()->engine->Table(call.parameters().at("table")));
+        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+        TAMIS_ASSIGN_OR_RETURN(
+            const uint64_t deleted,
+            database->Execute("DELETE FROM " + Quoted(table->name) + " WHERE " + key.text,
+                              key.values));
+        if (deleted == 0) return NotFound("table \"" + table->name + "\" has no row with this key");
+        return Document({{"deleted", deleted}});
+      });
 }
 
-Response StoreApi::PostRows(const Call& call) {
-  return WithDatabase(call.parameters.at("table"), [&](SqlDatabase* database) -> Result<Response> {
-    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                           database->session()->engine->Table(call.parameters.at("table")));
-    TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, ParseJsonBody(call.request().body));
-    if (!rows.is_array()) return InvalidArgument("the body must be a JSON array of objects");
-    uint64_t written = 0;
-    for (const nlohmann::json& row : rows) {
-      const Status status = Replace(database, *table, row);
-      if (!status.ok()) {
-        return status.WithContext("row " + std::to_string(written) + " of the array; the " +
-                                  std::to_string(written) + " rows before it were written");
-      }
-      ++written;
-    }
-    return Document({{"written", written}});
-  });
+Result<Response> StoreApi::PostRows(StoreCall& call) {
+  call.MayChange();
+  return WithDatabase(
+      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
+        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                               database->session()->engine->Table(call.parameters().at("table")));
+        TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, ParseJsonBody(call.request().body));
+        if (!rows.is_array()) return InvalidArgument("the body must be a JSON array of objects");
+        uint64_t written = 0;
+        for (const nlohmann::json& row : rows) {
+          const Status status = Replace(database, *table, row);
+          if (!status.ok()) {
+            return status.WithContext("row " + std::to_string(written) + " of the array; the " +
+                                      std::to_string(written) + " rows before it were written");
+          }
+          ++written;
+        }
+        return Document({{"written", written}});
+      });
 }
 
 }  // namespace tamis::server

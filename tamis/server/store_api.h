@@ -1,12 +1,12 @@
 // StoreApi: tables, regions, indexes, servers and single rows over HTTP, as JSON.
 //
-// Threads: safe. The calls block; they run on workers.
+// Threads: safe. The calls block; they run on workers, and end early when the call is cancelled.
 #pragma once
 
 #include <string>
 
-#include "tamis/server/routes.h"
 #include "tamis/server/sql_database.h"
+#include "tamis/server/store_calls.h"
 
 namespace tamis::server {
 
@@ -15,22 +15,22 @@ class StoreApi {
   // The databases must outlive this object.
   explicit StoreApi(SqlDatabases* databases) : databases_(databases) {}
 
-  Response Tables();
-  Response Table(const Call& call);
-  Response Regions(const Call& call);
-  Response Indexes(const Call& call);
-  Response Servers();
+  Result<Response> Tables(StoreCall& call);
+  Result<Response> Table(StoreCall& call);
+  Result<Response> Regions(StoreCall& call);
+  Result<Response> Indexes(StoreCall& call);
+  Result<Response> Servers(StoreCall& call);
   // A row by its key: the values of the key's columns in the last step of the path, with commas
   // between them.
-  Response GetRow(const Call& call);
-  Response PutRow(const Call& call);  // replaces all of it by the object in the body
-  Response DeleteRow(const Call& call);
-  Response PostRows(const Call& call);  // replaces several: an array of objects
+  Result<Response> GetRow(StoreCall& call);
+  Result<Response> PutRow(StoreCall& call);  // replaces all of it by the object in the body
+  Result<Response> DeleteRow(StoreCall& call);
+  Result<Response> PostRows(StoreCall& call);  // replaces several: an array of objects
 
  private:
   // With a database that has the table, if there is one.
   template <class Work>
-  Response WithDatabase(const std::string& table, Work work);
+  Result<Response> WithDatabase(StoreCall& call, const std::string& table, Work work);
 
   SqlDatabases* const databases_;
 };

@@ -1,7 +1,10 @@
 #include "tamis/server/tamis_server.h"
 
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tamis/base/exception_status.h"
 #include "tamis/server/admission.h"
@@ -14,23 +17,52 @@
 #include "tamis/server/routes.h"
 #include "tamis/server/running_statements.h"
 #include "tamis/server/store_api.h"
+#include "tamis/server/store_calls.h"
 #include "tamis/server/worker_threads.h"
 
 namespace tamis::server {
 namespace {
 
+// The number of exchanges that are not released yet.
+class OpenExchanges {
+ public:
+  void Add() {
+    std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void Remove() {
+    std::lock_guard lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
+  }
+  void AwaitNone() {
+    std::unique_lock lock(mutex_);
+    none_.wait(lock, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_;
+  uint64_t count_ = 0;
+};
+
 // Counts the request when its answer has ended.
 class CountedExchange final : public Exchange {
  public:
-  CountedExchange(ExchangePtr exchange, Metrics* metrics, std::string route)
-      : exchange_(std::move(exchange)), metrics_(metrics), route_(std::move(route)) {}
+  CountedExchange(ExchangePtr exchange, OpenExchanges* open, Metrics* metrics, std::string route)
+      : exchange_(std::move(exchange)), open_(open), metrics_(metrics), route_(std::move(route)) {
+    open_->Add();
+  }
   ~CountedExchange() override {
+    if (!answered_) Drop();
+    exchange_ = nullptr;
     metrics_->CountRequest(route_, status_, std::chrono::steady_clock::now() - begun_);
+    open_->Remove();
   }
 
   const Request& request() const override { return exchange_->request(); }
   void Send(Response response) override {
     status_ = response.status;
+    answered_ = true;
     exchange_->Send(std::move(response));
   }
   void Begin(Response head) override {
@@ -40,21 +72,41 @@ class CountedExchange final : public Exchange {
   void Write(std::string part, std::function<void(bool)> sent) override {
     exchange_->Write(std::move(part), std::move(sent));
   }
-  void End() override { exchange_->End(); }
-  void Abort() override { exchange_->Abort(); }
+  void End() override {
+    answered_ = true;
+    exchange_->End();
+  }
+  void Abort() override {
+    answered_ = true;
+    exchange_->Abort();
+  }
   void OnDisconnect(std::function<void()> gone) override {
     exchange_->OnDisconnect(std::move(gone));
   }
 
  private:
-  const ExchangePtr exchange_;
+  // Without memory an answer may have been lost: the client must not wait for it.
+  void Drop() noexcept {
+    try {
+      exchange_->Abort();
+    } catch (...) {
+    }
+  }
+
+  ExchangePtr exchange_;
+  OpenExchanges* const open_;
   Metrics* const metrics_;
   const std::string route_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::atomic<int> status_ = 0;  // 0: no answer was begun
+  std::atomic<bool> answered_ = false;
 };
 
 constexpr const char* kProtobuf = "application/x-protobuf";
+
+std::string NameOf(const Route* route) {
+  return route == nullptr ? "none" : route->method + " " + route->pattern;
+}
 
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -71,6 +123,8 @@ struct TamisServer::Parts {
         workers(std::make_unique<WorkerThreads>(options.threads)),
         statements(options.sql.max_statements),
         databases(store, options.sql.may_write, 4),
+        calls(&store->engine().executor(), workers.get(), &statements, &metrics,
+              options.sql.max_time),
         api(&databases),
         sql(store, workers.get(), &statements, &metrics, options.sql),
         engine_service(store.get(), workers.get(), &statements, &metrics, options.sql.max_time),
@@ -85,6 +139,7 @@ struct TamisServer::Parts {
   std::vector<Route> AllRoutes();
   std::vector<Route> MakeRoutes();
   std::vector<Route> OperationRoutes();
+  std::optional<Response> Admit(const Request& head);
   void Answer(const ExchangePtr& exchange);
   // A route whose answer is made by a call that blocks.
   template <class Make>
@@ -99,10 +154,12 @@ struct TamisServer::Parts {
 
   const std::shared_ptr<OpenedStore> store;
   Metrics metrics;
+  OpenExchanges open_exchanges;
   const Admission admission;
-  std::unique_ptr<WorkerThreads> workers;
+  const std::unique_ptr<WorkerThreads> workers;
   RunningStatements statements;
   SqlDatabases databases;
+  StoreCalls calls;
   StoreApi api;
   SqlService sql;
   EngineService engine_service;
@@ -120,7 +177,7 @@ struct TamisServer::Parts {
 template <class Make>
 std::function<void(const Call&)> TamisServer::Parts::OnWorker(Make make) {
   return [this, make](const Call& call) {
-    workers->Post([make, call] { call.exchange->Send(make(call)); });
+    calls.Start(call, [make](const StoreCallPtr& one) { one->Answer(make(*one)); });
   };
 }
 
@@ -197,23 +254,23 @@ std::vector<Route> TamisServer::Parts::OperationRoutes() {
       {.method = "POST",
        .pattern = "/v1/servers/{server}/kill",
        .summary = "Kills a region server of an embedded store",
-       .answer = Writing([this](const Call& call) { return operations.KillServer(call); })},
+       .answer = Writing([this](StoreCall& call) { return operations.KillServer(call); })},
       {.method = "POST",
        .pattern = "/v1/servers/{server}/pause",
        .summary = "Pauses a region server of an embedded store",
-       .answer = Writing([this](const Call& call) { return operations.PauseServer(call); })},
+       .answer = Writing([this](StoreCall& call) { return operations.PauseServer(call); })},
       {.method = "POST",
        .pattern = "/v1/servers/{server}/resume",
        .summary = "Lets a paused region server go on, or starts a killed one",
-       .answer = Writing([this](const Call& call) { return operations.ResumeServer(call); })},
+       .answer = Writing([this](StoreCall& call) { return operations.ResumeServer(call); })},
       {.method = "POST",
        .pattern = "/v1/regions/{region}/split",
        .summary = "Splits a region of an embedded store near its middle",
-       .answer = Writing([this](const Call& call) { return operations.SplitRegion(call); })},
+       .answer = Writing([this](StoreCall& call) { return operations.SplitRegion(call); })},
       {.method = "POST",
        .pattern = "/v1/regions/{region}/move",
        .summary = "Moves a region of an embedded store to the server of the body",
-       .answer = Writing([this](const Call& call) { return operations.MoveRegion(call); })},
+       .answer = Writing([this](StoreCall& call) { return operations.MoveRegion(call); })},
       {.method = "GET",
        .pattern = "/v1/events",
        .summary = "What happens in the store, as server-sent events (docs/SERVER.md)",
@@ -231,35 +288,35 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
       {.method = "GET",
        .pattern = "/v1/tables",
        .summary = "The tables",
-       .answer = OnWorker([this](const Call&) { return api.Tables(); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.Tables(call); })},
       {.method = "GET",
        .pattern = "/v1/tables/{table}",
        .summary = "A table's columns, key and indexes",
-       .answer = OnWorker([this](const Call& call) { return api.Table(call); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.Table(call); })},
       {.method = "GET",
        .pattern = "/v1/tables/{table}/regions",
        .summary = "The regions of a table and their servers",
-       .answer = OnWorker([this](const Call& call) { return api.Regions(call); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.Regions(call); })},
       {.method = "GET",
        .pattern = "/v1/tables/{table}/indexes",
        .summary = "The indexes of a table, and in how many regions they are complete",
-       .answer = OnWorker([this](const Call& call) { return api.Indexes(call); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.Indexes(call); })},
       {.method = "POST",
        .pattern = "/v1/tables/{table}/rows",
        .summary = "Writes the rows of an array, each replaced whole",
-       .answer = Writing([this](const Call& call) { return api.PostRows(call); })},
+       .answer = Writing([this](StoreCall& call) { return api.PostRows(call); })},
       {.method = "GET",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "A row by its key; values of several columns have commas between them",
-       .answer = OnWorker([this](const Call& call) { return api.GetRow(call); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.GetRow(call); })},
       {.method = "PUT",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "Writes a row, replaced whole",
-       .answer = Writing([this](const Call& call) { return api.PutRow(call); })},
+       .answer = Writing([this](StoreCall& call) { return api.PutRow(call); })},
       {.method = "DELETE",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "Deletes a row",
-       .answer = Writing([this](const Call& call) { return api.DeleteRow(call); })},
+       .answer = Writing([this](StoreCall& call) { return api.DeleteRow(call); })},
       {.method = "POST",
        .pattern = "/v1/tables/{table}/search",
        .summary = "Streams the rows of a TableSearch (remote.proto) as messages TableSearchPart",
@@ -288,11 +345,13 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
        .request_type = kProtobuf,
        .answer_type = kProtobuf,
        .answer =
-           [this](const Call& call) { workers->Post([this, call] { cluster.Answer(call); }); }},
+           [this](const Call& call) {
+             calls.Start(call, [this](const StoreCallPtr& one) { cluster.Answer(one); });
+           }},
       {.method = "GET",
        .pattern = "/v1/servers",
        .summary = "The region servers",
-       .answer = OnWorker([this](const Call&) { return api.Servers(); })},
+       .answer = OnWorker([this](StoreCall& call) { return api.Servers(call); })},
       {.method = "GET",
        .pattern = "/v1/openapi.json",
        .summary = "This description",
@@ -327,12 +386,25 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
   };
 }
 
+// A request with a body is looked at before the body is read, and any request when it is answered.
+std::optional<Response> TamisServer::Parts::Admit(const Request& head) {
+  const auto begun = std::chrono::steady_clock::now();
+  std::map<std::string, std::string> parameters;
+  std::vector<std::string> methods;
+  const Route* const route = routes.Find(head, &parameters, &methods);
+  auto refusal = admission.Refuse(head, route != nullptr && route->is_open);
+  if (refusal) {
+    metrics.CountRequest(NameOf(route), refusal->status, std::chrono::steady_clock::now() - begun);
+  }
+  return refusal;
+}
+
 void TamisServer::Parts::Answer(const ExchangePtr& exchange) {
   Call call;
   std::vector<std::string> methods;
   const Route* const route = routes.Find(exchange->request(), &call.parameters, &methods);
-  call.exchange = std::make_shared<CountedExchange>(
-      exchange, &metrics, route == nullptr ? "none" : route->method + " " + route->pattern);
+  call.exchange =
+      std::make_shared<CountedExchange>(exchange, &open_exchanges, &metrics, NameOf(route));
   auto refusal = admission.Refuse(exchange->request(), route != nullptr && route->is_open);
   if (refusal) return call.exchange->Send(*std::move(refusal));
   if (route != nullptr) return route->answer(call);
@@ -351,10 +423,9 @@ void TamisServer::Parts::Answer(const ExchangePtr& exchange) {
 Result<std::unique_ptr<TamisServer>> TamisServer::Start(std::shared_ptr<OpenedStore> store,
                                                         const Options& options) {
   auto parts = std::make_unique<Parts>(std::move(store), options);
-  TAMIS_ASSIGN_OR_RETURN(
-      parts->http, HttpServer::Listen(options.http, [raw = parts.get()](ExchangePtr exchange) {
-        raw->Answer(exchange);
-      }));
+  TAMIS_ASSIGN_OR_RETURN(parts->http, HttpServer::Listen(options.http));
+  parts->http->Serve([raw = parts.get()](const ExchangePtr& exchange) { raw->Answer(exchange); },
+                     [raw = parts.get()](const Request& head) { return raw->Admit(head); });
   return std::unique_ptr<TamisServer>(new TamisServer(std::move(parts)));
 }
 
@@ -375,10 +446,11 @@ void TamisServer::Stop(std::chrono::milliseconds patience) {
   parts_->events.Stop();
   parts_->http->Drain(patience);
   parts_->statements.Stop();
-  // Calls that still run there answer to connections of the server.
-  parts_->workers.reset();
-  parts_->cluster.Stop();
-  parts_->http.reset();
+  // No request comes any more, then no work, and at last no connection is referred to. The objects
+  // are kept for those that still name them.
+  parts_->http->Close();
+  parts_->workers->Join();
+  parts_->open_exchanges.AwaitNone();
 }
 
 }  // namespace tamis::server
