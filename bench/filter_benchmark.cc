@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "bench/floor.h"
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
@@ -45,11 +46,6 @@ namespace tamis {
 namespace {
 
 constexpr size_t kBatch = 4096;
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 std::vector<uint64_t> Keys(uint64_t stream, uint64_t n) {
   std::vector<uint64_t> keys(n);

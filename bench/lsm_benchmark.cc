@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/figures.h"
 #include "tamis/base/hash.h"
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/tree_filter.h"
@@ -69,11 +70,6 @@ double Seconds(clockid_t clock) {
 double OfThread() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
 double OfProcess() { return Seconds(CLOCK_PROCESS_CPUTIME_ID); }
 
-double MedianOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 struct Ratio {
   double median, least, greatest;
 };
@@ -81,7 +77,7 @@ struct Ratio {
 Ratio RatioOf(const std::vector<double>& above, const std::vector<double>& below) {
   std::vector<double> ratios;
   for (size_t i = 0; i < above.size(); ++i) ratios.push_back(above[i] / below[i]);
-  return {MedianOf(ratios), *std::ranges::min_element(ratios), *std::ranges::max_element(ratios)};
+  return {Median(ratios), *std::ranges::min_element(ratios), *std::ranges::max_element(ratios)};
 }
 
 // Key number i: 16 bytes, anywhere in their order.
@@ -365,7 +361,7 @@ void Readers(std::vector<std::unique_ptr<Subject>>& subjects, uint64_t rounds) {
     }
     const Ratio ratio = RatioOf(times[0], times[1]);
     std::printf("  %d reader%s  %6.0f ns, ours %6.0f ns   %.1f [%.1f..%.1f]\n", readers,
-                readers == 1 ? " " : "s", MedianOf(times[0]), MedianOf(times[1]), ratio.median,
+                readers == 1 ? " " : "s", Median(times[0]), Median(times[1]), ratio.median,
                 ratio.least, ratio.greatest);
   }
 }
@@ -390,7 +386,7 @@ void Reads(const Arguments& arguments, int runs, bool all_cached) {
     }
     std::printf("  %s\n", way.name);
     for (size_t i = 0; i < subjects.size(); ++i) {
-      std::printf("    %-42s %8.0f\n", kShapes[i].name, MedianOf(times[i]));
+      std::printf("    %-42s %8.0f\n", kShapes[i].name, Median(times[i]));
     }
     const Ratio ratio = RatioOf(times[kStock], times[kOurs]);
     const char* const goal = way.goal[runs == 9 ? 0 : runs == 5 ? 1 : 2];
@@ -518,7 +514,7 @@ void Writes(const Arguments& arguments) {
     }
     const Ratio ratio = RatioOf(times[1], times[0]);
     std::printf("  %3zu bytes  %6.0f ns, ours %6.0f ns   %.3f [%.3f..%.3f]   goal %s\n", 16 + bytes,
-                MedianOf(times[0]), MedianOf(times[1]), ratio.median, ratio.least, ratio.greatest,
+                Median(times[0]), Median(times[1]), ratio.median, ratio.least, ratio.greatest,
                 goal);
     std::printf("             entries at the peak of a full compaction %.4f   goal <= 1.01\n",
                 peak);
@@ -598,7 +594,7 @@ void BesideAWriter(const Arguments& arguments) {
   std::printf(
       "  a lookup %.0f ns; beside a writer that never rests %.0f ns   %.2f [%.2f..%.2f]   "
       "goal <= 1.2\n",
-      MedianOf(times[0]), MedianOf(times[1]), ratio.median, ratio.least, ratio.greatest);
+      Median(times[0]), Median(times[1]), ratio.median, ratio.least, ratio.greatest);
   std::printf("  disturbed %.4f %%   goal <= 0.05 %%\n",
               100.0 * static_cast<double>(disturbed) / static_cast<double>(asked));
 }

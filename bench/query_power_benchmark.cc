@@ -17,6 +17,7 @@
 
 #include "bench/benched_store.h"
 #include "bench/checked.h"
+#include "bench/figures.h"
 #include "tamis/base/random.h"
 
 namespace tamis {
@@ -29,15 +30,6 @@ constexpr int64_t kSizes = 997;
 constexpr int kRounds = 5;
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double MiddleOf(std::vector<double> figures) {
-  std::ranges::sort(figures);
-  return figures[figures.size() / 2];
-}
 
 // ---- Aggregates
 
@@ -281,8 +273,8 @@ class Included {
       times.push_back(with_time / time);
       cpus.push_back(with_cpu / cpu);
     }
-    std::printf("  time %.2fx, processor time %.2fx (medians of %zu owners)\n", MiddleOf(times),
-                MiddleOf(cpus), times.size());
+    std::printf("  time %.2fx, processor time %.2fx (medians of %zu owners)\n", Median(times),
+                Median(cpus), times.size());
   }
 
  private:
@@ -347,7 +339,7 @@ class RangedPuts {
         ratios.push_back(seconds[1] / seconds[0]);
       }
       std::printf("  batches of %lld: %.2fx of the time (median of %zu rounds)\n",
-                  static_cast<long long>(size), MiddleOf(ratios), ratios.size());
+                  static_cast<long long>(size), Median(ratios), ratios.size());
     }
     for (const char* table : {"plain", "ranged"}) {
       if (store_.Run(std::string("SELECT count(*) FROM ") + table) !=

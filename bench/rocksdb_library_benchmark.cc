@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "tamis/base/coding.h"
 #include "tamis/base/random.h"
 
@@ -164,11 +165,6 @@ Times RunInProcess(const char* library) {
   waitpid(child, nullptr, 0);
   std::filesystem::remove_all(directory);
   return times;
-}
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 int Compare(const char* library, const char* other, int rounds) {

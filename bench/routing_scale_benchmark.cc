@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "bench/mixed_sizes.h"
 #include "bench/searching_thread.h"
 #include "bench/simulated_cluster.h"
@@ -62,10 +63,6 @@ double Microseconds(auto&& run) {
   return now() - begin;
 }
 
-double Median(std::vector<double> times) {
-  std::ranges::nth_element(times, times.begin() + static_cast<ptrdiff_t>(times.size() / 2));
-  return times[times.size() / 2];
-}
 double Mean(const std::vector<double>& times) {
   return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 }

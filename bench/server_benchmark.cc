@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "bench/checked.h"
+#include "bench/figures.h"
 #include "tamis/base/answers.h"
 #include "tamis/server/sql_database.h"
 #include "tamis/server/testing/http_client.h"
@@ -42,13 +43,6 @@ constexpr int kRounds = 9;
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-double MiddleOf(std::vector<double> figures) {
-  std::ranges::sort(figures);
-  return figures[figures.size() / 2];
-}
 double SecondsOf(clockid_t clock) {
   timespec time{};
   if (clock_gettime(clock, &time) != 0) Die("cannot read the processor time of a process");
@@ -118,6 +112,7 @@ class ServerProcess {
     if (at == std::string::npos) Die("the server did not say where it listens: " + said);
     port_ = static_cast<uint16_t>(std::stoi(said.substr(at + 10)));
     if (clock_getcpuclockid(pid_, &clock_) != 0) Die("no clock of the server's processor time");
+    // Another process tells of its filters when it is asked, and not otherwise.
     while (HttpClient(port_).Get("/readyz").status != 200) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -203,7 +198,7 @@ void RoutedQueries(const ServerProcess& server, SqlDatabases* databases) {
       "a routed query of one row, %d clients: %.0f us of the server's processor against %.0f in "
       "one "
       "process, %.2fx (goal <= 1.3x); time %.2fx, with the client's own processor time\n",
-      kClients, MiddleOf(http_us), MiddleOf(here_us), MiddleOf(ratios), MiddleOf(times));
+      kClients, Median(http_us), Median(here_us), Median(ratios), Median(times));
 }
 
 // ---- 10,000 rows
@@ -236,7 +231,7 @@ void StreamedRows(const ServerProcess& server, SqlDatabases* databases) {
     rates.push_back(10'000 / seconds);
   }
   std::printf("10,000 rows streamed: %.0f a second, %.2fx of one process (goal >= .5x)\n",
-              MiddleOf(rates), MiddleOf(ratios));
+              Median(rates), Median(ratios));
 }
 
 // ---- Many connections
@@ -255,7 +250,7 @@ double P99(uint16_t port) {
   return times[times.size() * 99 / 100];
 }
 
-// Waits until the server uses no processor time to speak of.
+// Waits until the server uses no processor time to speak of, which is measured over an interval.
 void AwaitRest(const ServerProcess& server) {
   for (double before = server.cpu(), now = before + 1; now - before > 0.01;) {
     before = server.cpu();
@@ -290,7 +285,7 @@ void ManyConnections(const ServerProcess& server) {
       "p99 of a routed query beside 1,000 idle and 100 slow clients: %.2fx of %.2f ms alone (goal "
       "<= "
       "1.2x)\n",
-      MiddleOf(beside), MiddleOf(alone) * 1e3);
+      Median(beside), Median(alone) * 1e3);
 }
 
 // ---- A scrape
@@ -322,8 +317,7 @@ void Scrape(const std::string& program, const std::string& directory) {
   }
   const size_t at = text.find("\ntamis_coordinator_regions ");
   std::printf("a scrape of /metrics with%s regions: %.2f ms (goal <= 5 ms)\n",
-              text.substr(at + 26, text.find('\n', at + 1) - at - 26).c_str(),
-              MiddleOf(times) * 1e3);
+              text.substr(at + 26, text.find('\n', at + 1) - at - 26).c_str(), Median(times) * 1e3);
 }
 
 void Run(const std::string& program) {
