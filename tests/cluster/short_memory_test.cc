@@ -357,6 +357,39 @@ TEST_F(ServerShortMemoryTest, AnUpdateOrDeleteThatWasAcknowledgedIsDoneAndTheInd
   }));
 }
 
+// A published filter, and a coordinator with a lease that has acknowledged nothing: every event is
+// to be waited for.
+struct FollowedFilter {
+  FollowedFilter(ThreadExecutor* executor, const Faults& faults)
+      : feed(std::make_shared<FilterFeed>(executor, "rs1", 1, FilterFeed::Options{})),
+        filter(feed.get(), {.id = 1, .name = "i", .columns = {0}}, 1, 1, faults) {
+    pb::PollRequest poll;
+    poll.set_coordinator(1);
+    feed->Poll(
+        poll, [executor] { return executor->Now() + std::chrono::hours(1); },
+        [](const Result<pb::PollReply>&) {});
+    filter.BeginGeneration(false);
+    filter.Publish();
+  }
+
+  const std::shared_ptr<FilterFeed> feed;
+  IndexFilter filter;
+};
+
+// Does `work`, in which the allocation of this number fails, and no other. Returns whether there
+// was one.
+template <class Work>
+bool FailOne(int64_t number, Work work) {
+  FailingAllocations::Begin(static_cast<uint64_t>(number), /*only_one=*/true);
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+  }
+  const bool reached = FailingAllocations::failed() > 0;
+  FailingAllocations::End();
+  return reached;
+}
+
 // How many of the Adds that memory ran out in are followed by one of the same value that waits for
 // no event, although coordinators may not know the value.
 int SilentAdds(const Faults& faults) {
@@ -364,25 +397,11 @@ int SilentAdds(const Faults& faults) {
   int silent = 0;
   bool reached = true;
   for (int64_t n = 0; reached; ++n) {
-    auto feed = std::make_shared<FilterFeed>(&executor, "rs1", 1, FilterFeed::Options{});
-    // A coordinator with a lease that has acknowledged nothing: every event is to be waited for.
-    pb::PollRequest poll;
-    poll.set_coordinator(1);
-    feed->Poll(
-        poll, [&] { return executor.Now() + std::chrono::hours(1); },
-        [](const Result<pb::PollReply>&) {});
-    IndexFilter filter(feed.get(), {.id = 1, .name = "i", .columns = {0}}, 1, 1, faults);
-    filter.BeginGeneration(false);
-    filter.Publish();
+    FollowedFilter followed(&executor, faults);
+    IndexFilter& filter = followed.filter;
     const EntryKey entry{.hashes = {42}, .first = "a value that is no short string"};
-    const uint64_t before = feed->Last();
-    FailingAllocations::Begin(static_cast<uint64_t>(n), /*only_one=*/true);
-    try {
-      filter.Add(std::span(&entry, 1));
-    } catch (const std::bad_alloc&) {
-    }
-    reached = FailingAllocations::failed() > 0;
-    FailingAllocations::End();
+    const uint64_t before = followed.feed->Last();
+    reached = FailOne(n, [&] { filter.Add(std::span(&entry, 1)); });
     filter.Add(std::span(&entry, 1));
     silent += filter.WaitFor(std::span(&entry, 1)) <= before;
   }
@@ -397,15 +416,8 @@ int SilentAddsAfterNarrowing(const Faults& faults) {
   int silent = 0;
   bool reached = true;
   for (int64_t n = 0; reached; ++n) {
-    auto feed = std::make_shared<FilterFeed>(&executor, "rs1", 1, FilterFeed::Options{});
-    pb::PollRequest poll;
-    poll.set_coordinator(1);
-    feed->Poll(
-        poll, [&] { return executor.Now() + std::chrono::hours(1); },
-        [](const Result<pb::PollReply>&) {});
-    IndexFilter filter(feed.get(), {.id = 1, .name = "i", .columns = {0}}, 1, 1, faults);
-    filter.BeginGeneration(false);
-    filter.Publish();
+    FollowedFilter followed(&executor, faults);
+    IndexFilter& filter = followed.filter;
     // All have the same bits, so that a later one sets none.
     const auto entry = [](const char* first) { return EntryKey{.hashes = {42}, .first = first}; };
     const std::string low = "1: a value that is no short string", high = "9" + low.substr(1);
@@ -419,15 +431,9 @@ int SilentAddsAfterNarrowing(const Faults& faults) {
     filter.Remove(std::span(&gone, 1));
     const IndexFilter::Clearing clearing = filter.BeginClearing(1);
     const IndexFilter::Cleared cleared{.range_known = true, .range = std::pair(low, low)};
-    const uint64_t told = feed->Last();
-    FailingAllocations::Begin(static_cast<uint64_t>(n), /*only_one=*/true);
-    try {
-      filter.EndClearing(clearing, cleared);
-    } catch (const std::bad_alloc&) {
-    }
-    reached = FailingAllocations::failed() > 0;
-    FailingAllocations::End();
-    const uint64_t before = feed->Last();
+    const uint64_t told = followed.feed->Last();
+    reached = FailOne(n, [&] { filter.EndClearing(clearing, cleared); });
+    const uint64_t before = followed.feed->Last();
     const auto bits = filter.Project(pb::ColumnId(), 1 << 20);
     const bool narrow = before > told || (bits.has_value() && bits->max() == low);
     const EntryKey later = entry("5");
