@@ -153,6 +153,16 @@ Result<Response> StoreApi::WithDatabase(StoreCall& call, const std::string& tabl
   return response;
 }
 
+template <class Work>
+Result<Response> StoreApi::WithRow(StoreCall& call, Work work) {
+  const std::string& name = call.parameters().at("table");
+  return WithDatabase(call, name, [&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
+    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+    return work(database, *table, key);
+  });
+}
+
 Result<Response> StoreApi::Tables(StoreCall& call) {
   return WithDatabase(call, "", [](SqlDatabase* database) -> Result<Response> {
     TAMIS_ASSIGN_OR_RETURN(const auto tables, database->session()->Ask<std::vector<TableSchema>>(
@@ -236,78 +246,73 @@ Result<Response> StoreApi::Servers(StoreCall& call) {
 }
 
 Result<Response> StoreApi::GetRow(StoreCall& call) {
-  return WithDatabase(
-      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
-        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                               database->session()->engine->Table(call.parameters().at("table")));
-        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-        TAMIS_ASSIGN_OR_RETURN(
-            sqlite3_stmt* const statement,
-            database->Prepare("SELECT * FROM " + Quoted(table->name) + " WHERE " + key.text));
-        Status status = database->Bind(statement, key.values);
-        Response response{.body = "{"};
-        if (status.ok()) {
-          const int rc = sqlite3_step(statement);
-          if (rc == SQLITE_ROW) {
-            std::string values;
-            AppendJsonRow(statement, NotUtf8::kReplaced, &values);
-            const Json row = Json::parse(values);
-            Json object = Json::object();
-            for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-              object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
-            }
-            response = Document(object);
-          } else if (rc == SQLITE_DONE) {
-            status = NotFound("table \"" + table->name + "\" has no row with this key");
-          } else {
-            status = database->ErrorOf(rc);
-          }
-        }
-        sqlite3_finalize(statement);
-        if (!status.ok()) return status;
-        return response;
-      });
+  return WithRow(call,
+                 [&](SqlDatabase* database, const TableSchema& table,
+                     const KeyCondition& key) -> Result<Response> {
+                   TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement,
+                                          database->Prepare("SELECT * FROM " + Quoted(table.name) +
+                                                            " WHERE " + key.text));
+                   Status status = database->Bind(statement, key.values);
+                   Response response{.body = "{"};
+                   if (status.ok()) {
+                     const int rc = sqlite3_step(statement);
+                     if (rc == SQLITE_ROW) {
+                       std::string values;
+                       AppendJsonRow(statement, NotUtf8::kReplaced, &values);
+                       const Json row = Json::parse(values);
+                       Json object = Json::object();
+                       for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+                         object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
+                       }
+                       response = Document(object);
+                     } else if (rc == SQLITE_DONE) {
+                       status = NotFound("table \"" + table.name + "\" has no row with this key");
+                     } else {
+                       status = database->ErrorOf(rc);
+                     }
+                   }
+                   sqlite3_finalize(statement);
+                   if (!status.ok()) return status;
+                   return response;
+                 });
 }
 
 Result<Response> StoreApi::PutRow(StoreCall& call) {
   call.MayChange();
-  return WithDatabase(
-      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
-        TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
-        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                               database->session()->engine->Table(call.parameters().at("table")));
-        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-        TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, ParseJsonBody(call.request().body));
-        if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
-        for (size_t i = 0; i < table->key.size(); ++i) {
-          const std::string& name = table->columns[table->key[i]].name;
-          const nlohmann::json& value = key.values[i];
-          if (row.contains(name) && row[name] != value) {
-            return InvalidArgument("column \"" + name + "\" is " + row[name].dump() +
-                                   " in the body and " + value.dump() + " in the path");
-          }
-          row[name] = value;
-        }
-        TAMIS_RETURN_IF_ERROR(Replace(database, *table, row));
-        return Document({{"written", 1}});
-      });
+  TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+  return WithRow(call,
+                 [&](SqlDatabase* database, const TableSchema& table,
+                     const KeyCondition& key) -> Result<Response> {
+                   TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, ParseJsonBody(call.request().body));
+                   if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
+                   for (size_t i = 0; i < table.key.size(); ++i) {
+                     const std::string& name = table.columns[table.key[i]].name;
+                     const nlohmann::json& value = key.values[i];
+                     if (row.contains(name) && row[name] != value) {
+                       return InvalidArgument("column \"" + name + "\" is " + row[name].dump() +
+                                              " in the body and " + value.dump() + " in the path");
+                     }
+                     row[name] = value;
+                   }
+                   TAMIS_RETURN_IF_ERROR(Replace(database, table, row));
+                   return Document({{"written", 1}});
+                 });
 }
 
 Result<Response> StoreApi::DeleteRow(StoreCall& call) {
   call.MayChange();
-  return WithDatabase(
-      call, call.parameters().at("table"), [&](SqlDatabase* database) -> Result<Response> {
-        TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
-        TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
-                               database->session()->engine->Table(call.parameters().at("table")));
-        TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
-        TAMIS_ASSIGN_OR_RETURN(
-            const uint64_t deleted,
-            database->Execute("DELETE FROM " + Quoted(table->name) + " WHERE " + key.text,
-                              key.values));
-        if (deleted == 0) return NotFound("table \"" + table->name + "\" has no row with this key");
-        return Document({{"deleted", deleted}});
-      });
+  TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+  return WithRow(call,
+                 [&](SqlDatabase* database, const TableSchema& table,
+                     const KeyCondition& key) -> Result<Response> {
+                   TAMIS_ASSIGN_OR_RETURN(
+                       const uint64_t deleted,
+                       database->Execute("DELETE FROM " + Quoted(table.name) + " WHERE " + key.text,
+                                         key.values));
+                   if (deleted == 0)
+                     return NotFound("table \"" + table.name + "\" has no row with this key");
+                   return Document({{"deleted", deleted}});
+                 });
 }
 
 Result<Response> StoreApi::PostRows(StoreCall& call) {

@@ -31,6 +31,9 @@ class StoreApi {
   // With a database that has the table, if there is one.
   template <class Work>
   Result<Response> WithDatabase(StoreCall& call, const std::string& table, Work work);
+  // With the table and the condition of the key that the path names.
+  template <class Work>
+  Result<Response> WithRow(StoreCall& call, Work work);
 
   SqlDatabases* const databases_;
 };
