@@ -442,73 +442,77 @@ static bool IsUnchanged(const TupleTableSlot* slot, int attribute, const Datum* 
   return datum_image_eq(slot->tts_values[i], values[i], form->attbyval, form->attlen);
 }
 
+// The change of a row that was read before.
+typedef struct RowChange {
+  MemoryContext before;
+  StringInfoData sql;
+  StringInfoData parameters;
+  Datum* values;  // as it was read
+  bool* nulls;
+} RowChange;
+
+// False: the statement has changed the row already, and nothing is to be sent.
+static bool BeginChange(Modify* modify, EState* estate, ResultRelInfo* relation,
+                        TupleTableSlot* plan_slot, RowChange* change) {
+  change->before = BeginRow(modify);
+  initStringInfo(&change->sql);
+  initStringInfo(&change->parameters);
+  ReadOldRow(modify, relation, plan_slot, &change->values, &change->nulls);
+  if (!IsChangedAgain(modify, estate, relation, change->values, change->nulls)) return true;
+  MemoryContextSwitchTo(change->before);
+  return false;
+}
+
+// With the condition that the row is still as it was read.
+static void EndChange(Modify* modify, ResultRelInfo* relation, TamisChangeKind kind,
+                      RowChange* change) {
+  AppendOldRow(modify, relation, change->values, change->nulls, &change->sql, &change->parameters);
+  ++modify->rows;
+  TamisAddChange(modify->settings, modify->name, modify->table->id, kind, change->sql.data,
+                 change->parameters.data, 0);
+  MemoryContextSwitchTo(change->before);
+}
+
 TupleTableSlot* TamisExecForeignUpdate(EState* estate, ResultRelInfo* relation,
                                        TupleTableSlot* slot, TupleTableSlot* plan_slot) {
   Modify* modify = relation->ri_FdwState;
-  StringInfoData sql;
-  StringInfoData parameters;
-  Datum* values = NULL;
-  bool* nulls = NULL;
+  RowChange change;
   const char* separator = " SET ";
   ListCell* cell;
   slot_getallattrs(slot);
-  const MemoryContext before = BeginRow(modify);
-  initStringInfo(&sql);
-  initStringInfo(&parameters);
-  ReadOldRow(modify, relation, plan_slot, &values, &nulls);
-  if (IsChangedAgain(modify, estate, relation, values, nulls)) {
-    MemoryContextSwitchTo(before);
-    return NULL;
-  }
-  appendStringInfoString(&sql, "UPDATE ");
-  TamisAppendName(&sql, modify->name);
+  if (!BeginChange(modify, estate, relation, plan_slot, &change)) return NULL;
+  appendStringInfoString(&change.sql, "UPDATE ");
+  TamisAppendName(&change.sql, modify->name);
   foreach (cell, modify->targets) {
     const int attribute = lfirst_int(cell);
-    if (!list_member_int(modify->named, attribute) && IsUnchanged(slot, attribute, values, nulls)) {
+    if (!list_member_int(modify->named, attribute) &&
+        IsUnchanged(slot, attribute, change.values, change.nulls)) {
       continue;
     }
     if (ColumnOf(modify, attribute)->computed) RefuseComputed(modify, attribute);
-    appendStringInfoString(&sql, separator);
-    TamisAppendName(&sql, ColumnOf(modify, attribute)->name);
-    appendStringInfoString(&sql, " = ?");
+    appendStringInfoString(&change.sql, separator);
+    TamisAppendName(&change.sql, ColumnOf(modify, attribute)->name);
+    appendStringInfoString(&change.sql, " = ?");
     AppendValue(modify, TypeOf(relation, attribute), attribute, slot->tts_values[attribute - 1],
-                slot->tts_isnull[attribute - 1], &parameters);
+                slot->tts_isnull[attribute - 1], &change.parameters);
     separator = ", ";
   }
-  AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
-  ++modify->rows;
-  TamisAddChange(modify->settings, modify->name, modify->table->id, kTamisUpdate, sql.data,
-                 parameters.data, 0);
-  MemoryContextSwitchTo(before);
+  EndChange(modify, relation, kTamisUpdate, &change);
   return slot;
 }
 
 TupleTableSlot* TamisExecForeignDelete(EState* estate, ResultRelInfo* relation,
                                        TupleTableSlot* slot, TupleTableSlot* plan_slot) {
   Modify* modify = relation->ri_FdwState;
-  StringInfoData sql;
-  StringInfoData parameters;
-  Datum* values = NULL;
-  bool* nulls = NULL;
-  const MemoryContext before = BeginRow(modify);
-  initStringInfo(&sql);
-  initStringInfo(&parameters);
-  ReadOldRow(modify, relation, plan_slot, &values, &nulls);
-  if (IsChangedAgain(modify, estate, relation, values, nulls)) {
-    MemoryContextSwitchTo(before);
-    return NULL;
-  }
-  appendStringInfoString(&sql, "DELETE FROM ");
-  TamisAppendName(&sql, modify->name);
-  AppendOldRow(modify, relation, values, nulls, &sql, &parameters);
-  ++modify->rows;
-  TamisAddChange(modify->settings, modify->name, modify->table->id, kTamisDelete, sql.data,
-                 parameters.data, 0);
-  MemoryContextSwitchTo(before);
+  RowChange change;
+  if (!BeginChange(modify, estate, relation, plan_slot, &change)) return NULL;
+  appendStringInfoString(&change.sql, "DELETE FROM ");
+  TamisAppendName(&change.sql, modify->name);
+  EndChange(modify, relation, kTamisDelete, &change);
   // For RETURNING.
   ExecClearTuple(slot);
-  memcpy(slot->tts_values, values, sizeof(Datum) * modify->attribute_count);
-  memcpy(slot->tts_isnull, nulls, sizeof(bool) * modify->attribute_count);
+  memcpy(slot->tts_values, change.values, sizeof(Datum) * modify->attribute_count);
+  memcpy(slot->tts_isnull, change.nulls, sizeof(bool) * modify->attribute_count);
   return ExecStoreVirtualTuple(slot);
 }
 
