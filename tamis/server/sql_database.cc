@@ -76,7 +76,8 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   const char* rest = nullptr;
   sandbox_.TakeRefusal();
   session_->failure = Status::Ok();
-  const std::string text = RewriteMinimum(sql, session_->engine.get()).value_or(sql);
+  const auto rewritten = RewriteMinimum(sql, session_->engine.get());
+  const std::string& text = rewritten.has_value() ? *rewritten : sql;
   const int rc =
       sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement, &rest);
   if (rc != SQLITE_OK) return ErrorOf(rc);

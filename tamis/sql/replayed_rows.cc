@@ -48,7 +48,7 @@ Status ReplayedRows::Next() {
   }
   if (grouping_ && group_.has_value()) {
     given_before_[CombinationOf(group_->row)] += group_->count;
-    if (given_before_.size() == kMostCombinations) stream_.StopGrouping();
+    if (given_before_.size() == GatheredGroups::kMostCombinations) stream_.StopGrouping();
   }
   return Take();
 }

@@ -46,8 +46,6 @@ class ReplayedRows {
   const Explain& explain();
 
  private:
-  static constexpr size_t kMostCombinations = 1 << 16;
-
   std::string CombinationOf(const Row& row) const;
   Status Take();
   Result<std::optional<RowGroup>> NextGroup();
