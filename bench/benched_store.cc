@@ -4,21 +4,10 @@
 #include <utility>
 
 #include "bench/checked.h"
-#include "tamis/sql/extension.h"
+#include "tamis/server/memory_database.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {
-namespace {
-
-// SQLite hands its own functions only to an extension's entry point.
-std::shared_ptr<Session> opening;
-
-int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
-  if (opening == nullptr) return SQLITE_OK;
-  return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
-}
-
-}  // namespace
 
 BenchedStore::BenchedStore(const std::string& name) {
   directory_ = std::filesystem::temp_directory_path() / ("tamis_bench_" + name);
@@ -31,13 +20,6 @@ BenchedStore::BenchedStore(const std::string& name) {
   counted_ = std::make_unique<CountedCluster>(cluster_.get());
   session_ = std::make_shared<Session>();
   session_->engine = std::make_shared<Engine>(counted_.get(), &executor_, Engine::Options{});
-}
-
-// The tables that there are by now are those of the database.
-void BenchedStore::OpenDatabase() {
-  opening = session_;
-  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
-  if (sqlite3_open(":memory:", &db_) != SQLITE_OK) Die(sqlite3_errmsg(db_));
 }
 
 BenchedStore::~BenchedStore() {
@@ -78,7 +60,8 @@ void BenchedStore::AwaitFilters(const SchemaPtr& table) {
 }
 
 std::string BenchedStore::Run(const std::string& sql) {
-  if (db_ == nullptr) OpenDatabase();
+  // The tables that there are by now are those of the database.
+  if (db_ == nullptr) Check(server::OpenMemoryDatabase(session_, &db_));
   std::string rows;
   char* error = nullptr;
   const auto add = [](void* to, int columns, char** values, char**) {

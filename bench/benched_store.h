@@ -96,8 +96,6 @@ class BenchedStore {
   std::atomic<uint64_t>& answer_bytes() { return counted_->bytes; }
 
  private:
-  void OpenDatabase();
-
   std::filesystem::path directory_;
   ThreadExecutor executor_{4};
   std::unique_ptr<RocksCluster> cluster_;
