@@ -124,8 +124,12 @@ void FilterFeed::Remember(const pb::Event& event) {
     return;
   }
   auto region = regions_.find(event.region_id());
-  if (region == regions_.end()) return;
+  // An event of an earlier opening says nothing about this one, as at a coordinator.
+  if (region == regions_.end() || region->second.opened.epoch() != event.epoch()) return;
   auto& complete = region->second.complete;
+  const auto index = complete.find(event.index_id());
+  const bool of_generation =
+      index != complete.end() && index->second.generation() == event.generation();
   switch (event.kind()) {
     case pb::Event::REGION_CLOSED:
       regions_.erase(region);
@@ -137,12 +141,10 @@ void FilterFeed::Remember(const pb::Event& event) {
       complete.erase(event.index_id());
       break;
     case pb::Event::LAYER_ADDED:
-      if (auto index = complete.find(event.index_id()); index != complete.end()) {
-        index->second.set_layers(event.layers());
-      }
+      if (of_generation) index->second.set_layers(event.layers());
       break;
     case pb::Event::RANGE_WIDENED:
-      if (auto index = complete.find(event.index_id()); index != complete.end()) {
+      if (of_generation) {
         pb::Event widened = index->second;
         widened.set_min(event.min());
         widened.set_max(event.max());

@@ -183,6 +183,85 @@ TEST_F(FilterFeedTest, CoordinatorBehindTheKeptEventsGetsTheWholeState) {
   EXPECT_EQ((*close_by)->events_size(), 4);
 }
 
+// A coordinator that needs the whole state hears of region 1, epoch 2: its index 5, whose
+// generation 4 has the range b to y.
+class WholeStateTest : public FilterFeedTest {
+ protected:
+  WholeStateTest() {
+    feed_->Append(Of(pb::Event::REGION_OPENED, 2));
+    pb::Event complete = Range(pb::Event::INDEX_COMPLETE, 2, 4, "b", "y");
+    complete.set_layers(1);
+    feed_->Append(complete);
+  }
+
+  static pb::Event Of(pb::Event::Kind kind, uint64_t epoch) {
+    pb::Event event = Opened(1);
+    event.set_kind(kind);
+    event.set_epoch(epoch);
+    return event;
+  }
+  static pb::Event Range(pb::Event::Kind kind, uint64_t epoch, uint64_t generation,
+                         const std::string& min, const std::string& max) {
+    pb::Event event = Of(kind, epoch);
+    event.set_index_id(5);
+    event.set_generation(generation);
+    event.set_has_range(true);
+    event.set_min(min);
+    event.set_max(max);
+    return event;
+  }
+  static pb::Event Layers(uint64_t epoch, uint64_t generation) {
+    pb::Event event = Range(pb::Event::LAYER_ADDED, epoch, generation, "", "");
+    event.set_layers(2);
+    return event;
+  }
+
+  std::string State() {
+    auto& reply = Poll(feed_.get(), 0, Duration(0), 1, 0);
+    if (!(*reply)->full()) return "not the whole state";
+    std::string state;
+    for (const pb::Event& event : (*reply)->events()) {
+      if (event.kind() == pb::Event::REGION_OPENED) state += "open";
+      if (event.kind() != pb::Event::INDEX_COMPLETE) continue;
+      state += ", " + event.min() + " to " + event.max() + ", " + std::to_string(event.layers());
+    }
+    return state;
+  }
+
+  std::shared_ptr<FilterFeed> feed_ = MakeFeed();
+};
+
+TEST_F(WholeStateTest, FollowsTheEventsOfTheOpeningAndGeneration) {
+  EXPECT_EQ(State(), "open, b to y, 1");
+  feed_->Append(Range(pb::Event::RANGE_WIDENED, 2, 4, "a", "z"));
+  feed_->Append(Layers(2, 4));
+  EXPECT_EQ(State(), "open, a to z, 2");
+}
+
+// Otherwise a range of other values could exclude the region.
+TEST_F(WholeStateTest, KeepsNothingOfAnotherGeneration) {
+  for (const uint64_t generation : {3, 5}) {
+    feed_->Append(Range(pb::Event::RANGE_WIDENED, 2, generation, "m", "m"));
+    feed_->Append(Layers(2, generation));
+  }
+  EXPECT_EQ(State(), "open, b to y, 1");
+}
+
+TEST_F(WholeStateTest, KeepsNothingOfAnotherOpening) {
+  for (const uint64_t epoch : {1, 3}) {
+    feed_->Append(Range(pb::Event::RANGE_WIDENED, epoch, 4, "m", "m"));
+    feed_->Append(Layers(epoch, 4));
+    feed_->Append(Range(pb::Event::INDEX_COMPLETE, epoch, 6, "m", "m"));
+    feed_->Append(Range(pb::Event::INDEX_DROPPED, epoch, 4, "", ""));
+    feed_->Append(Of(pb::Event::REGION_CLOSED, epoch));
+  }
+  EXPECT_EQ(State(), "open, b to y, 1");
+  feed_->Append(Range(pb::Event::INDEX_DROPPED, 2, 4, "", ""));
+  EXPECT_EQ(State(), "open");
+  feed_->Append(Of(pb::Event::REGION_CLOSED, 2));
+  EXPECT_EQ(State(), "");
+}
+
 TEST_F(FilterFeedTest, NothingIsKeptWhileNobodyListens) {
   auto feed = MakeFeed({.lease = seconds(1), .silence = seconds(4)});
   feed->Append(Opened(1));

@@ -87,6 +87,37 @@ public final class FilterFeed {
     OpenRegion(Event opened) {
       this.opened = opened;
     }
+
+    /** An event of this opening. */
+    void remember(Event event) {
+      int index = event.getIndexId();
+      Event known = complete.get(index);
+      boolean ofGeneration = known != null && known.getGeneration() == event.getGeneration();
+      switch (event.getKind()) {
+        case INDEX_COMPLETE:
+          complete.put(index, event);
+          break;
+        case INDEX_DROPPED:
+          complete.remove(index);
+          break;
+        case LAYER_ADDED:
+          if (ofGeneration) complete.put(index, known.toBuilder().setLayers(event.getLayers()).build());
+          break;
+        case RANGE_WIDENED:
+          if (ofGeneration) complete.put(index, withRangeOf(event, known));
+          break;
+        default:
+          break;
+      }
+    }
+
+    private static Event withRangeOf(Event widened, Event known) {
+      return known.toBuilder()
+          .setMin(widened.getMin())
+          .setMax(widened.getMax())
+          .setHasRange(widened.getHasRange())
+          .build();
+    }
   }
 
   private final String server;
@@ -237,36 +268,16 @@ public final class FilterFeed {
       case REGION_OPENED:
         regions.put(event.getRegionId(), new OpenRegion(event));
         return;
-      case REGION_CLOSED:
-        regions.remove(event.getRegionId());
-        return;
       default:
         break;
     }
     OpenRegion region = regions.get(event.getRegionId());
-    if (region == null) return;
-    switch (event.getKind()) {
-      case INDEX_COMPLETE:
-        region.complete.put(event.getIndexId(), event);
-        break;
-      case INDEX_DROPPED:
-        region.complete.remove(event.getIndexId());
-        break;
-      case LAYER_ADDED:
-        region.complete.computeIfPresent(
-            event.getIndexId(), (id, complete) -> complete.toBuilder().setLayers(event.getLayers()).build());
-        break;
-      case RANGE_WIDENED:
-        region.complete.computeIfPresent(event.getIndexId(),
-            (id, complete)
-                -> complete.toBuilder()
-                       .setMin(event.getMin())
-                       .setMax(event.getMax())
-                       .setHasRange(event.getHasRange())
-                       .build());
-        break;
-      default:
-        break;
+    // An event of an earlier opening says nothing about this one, as at a coordinator.
+    if (region == null || region.opened.getEpoch() != event.getEpoch()) return;
+    if (event.getKind() == Event.Kind.REGION_CLOSED) {
+      regions.remove(event.getRegionId());
+    } else {
+      region.remember(event);
     }
   }
 

@@ -189,6 +189,7 @@ final class RegionLife {
 
   void closed(IndexedRegion region, boolean inOrder) {
     synchronized (region) {
+      for (IndexFilter filter : region.filters.values()) filter.retire();
       if (region.told && !region.closing) { // preClose did not get here: an abort, or another coprocessor threw
         region.closing = true;
         tellClosed(region);

@@ -227,6 +227,77 @@ class FilterFeedTest {
     assertEquals(2, poll(request(3, 0).setStartCode(0), null).getEventsCount());
   }
 
+  /** Region 1 in its second opening, whose index 5 has the range b to y in its fourth generation. */
+  private void openSecondTime() {
+    feed.append(ofOpening(Event.Kind.REGION_OPENED, 2));
+    feed.append(range(Event.Kind.INDEX_COMPLETE, 2, 4, "b", "y").setLayers(1));
+  }
+
+  private static Event.Builder ofOpening(Event.Kind kind, long epoch) {
+    return Event.newBuilder().setKind(kind).setRegionId(1).setEpoch(epoch);
+  }
+
+  private static Event.Builder range(Event.Kind kind, long epoch, long generation, String min, String max) {
+    return ofOpening(kind, epoch)
+        .setIndexId(5)
+        .setGeneration(generation)
+        .setHasRange(true)
+        .setMin(ByteString.copyFromUtf8(min))
+        .setMax(ByteString.copyFromUtf8(max));
+  }
+
+  private static Event.Builder layers(long epoch, long generation) {
+    return ofOpening(Event.Kind.LAYER_ADDED, epoch).setIndexId(5).setGeneration(generation).setLayers(2);
+  }
+
+  private String wholeState() throws Exception {
+    StringBuilder state = new StringBuilder();
+    for (Event event : poll(request(1, 0).setStartCode(0), null).getEventsList()) {
+      if (event.getKind() == Event.Kind.REGION_OPENED) state.append("open");
+      if (event.getKind() != Event.Kind.INDEX_COMPLETE) continue;
+      state.append(", " + event.getMin().toStringUtf8() + " to " + event.getMax().toStringUtf8());
+      state.append(", " + event.getLayers());
+    }
+    return state.toString();
+  }
+
+  @Test
+  void wholeStateFollowsTheEventsOfTheOpeningAndGeneration() throws Exception {
+    openSecondTime();
+    assertEquals("open, b to y, 1", wholeState());
+    feed.append(range(Event.Kind.RANGE_WIDENED, 2, 4, "a", "z"));
+    feed.append(layers(2, 4));
+    assertEquals("open, a to z, 2", wholeState());
+  }
+
+  /** Otherwise a range of other values could exclude the region. */
+  @Test
+  void wholeStateKeepsNothingOfAnotherGeneration() throws Exception {
+    openSecondTime();
+    for (long generation : new long[] {3, 5}) {
+      feed.append(range(Event.Kind.RANGE_WIDENED, 2, generation, "m", "m"));
+      feed.append(layers(2, generation));
+    }
+    assertEquals("open, b to y, 1", wholeState());
+  }
+
+  @Test
+  void wholeStateKeepsNothingOfAnotherOpening() throws Exception {
+    openSecondTime();
+    for (long epoch : new long[] {1, 3}) {
+      feed.append(range(Event.Kind.RANGE_WIDENED, epoch, 4, "m", "m"));
+      feed.append(layers(epoch, 4));
+      feed.append(range(Event.Kind.INDEX_COMPLETE, epoch, 6, "m", "m"));
+      feed.append(range(Event.Kind.INDEX_DROPPED, epoch, 4, "", ""));
+      feed.append(ofOpening(Event.Kind.REGION_CLOSED, epoch));
+    }
+    assertEquals("open, b to y, 1", wholeState());
+    feed.append(range(Event.Kind.INDEX_DROPPED, 2, 4, "", ""));
+    assertEquals("open", wholeState());
+    feed.append(ofOpening(Event.Kind.REGION_CLOSED, 2));
+    assertEquals("", wholeState());
+  }
+
   // ---- Bits
 
   private void project(long region, int bytes) {

@@ -22,6 +22,8 @@ import org.junit.jupiter.api.Test;
 import tamis.base.Fault;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
+import tamis.feed.FilterRoom;
+import tamis.feed.IndexFilter;
 import tamis.hbase.RegionForTest;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
@@ -239,6 +241,21 @@ class RegionLifeTest {
     region.setClosed();
     a.life.closed(region, false);
     assertTrue(waits(new Server().open()));
+  }
+
+  /** A count that goes on publishes nothing, and no clearer narrows the range. */
+  @Test
+  void filtersOfARegionThatWasClosedWithoutPreCloseAreRetired() throws Exception {
+    Server a = new Server();
+    IndexedRegion region = a.open();
+    IndexFilter filter = new IndexFilter(a.feed, region.table.schema.index(1), region.id, region.epoch);
+    region.filters = Collections.singletonMap(1, filter);
+    a.tell(region);
+    assertTrue(filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
+    region.setClosed();
+    a.life.closed(region, false);
+    filter.publish();
+    assertFalse(filter.isPublished());
   }
 
   /** Whether a search of all rows is. */
