@@ -23,7 +23,8 @@
 // its commit; so a cell is cleared, and the range narrowed, only by this protocol:
 //
 //   (a) a write registers before its commit, by Add, and leaves after it, by Leave. A write whose
-//       outcome is unknown never leaves
+//       outcome is unknown never leaves: it is registered until the entries are counted anew, from
+//       a snapshot that shows the write if it stands
 //   (b) BeginClearing, under the mutex, names only cells for which no write is registered, and
 //       keeps the values of the writes that are
 //   (c) the clearer searches a snapshot of the index that is taken after that. It skips entries of

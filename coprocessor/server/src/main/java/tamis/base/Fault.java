@@ -135,6 +135,8 @@ public enum Fault {
   UNCOUNTED_BEFORE_COMMIT,
   /** A filter is counted anew while writers are between both. */
   RECOUNT_AMONG_WRITERS,
+  /** The snapshot of a recount need not show the writes of unknown outcome that have ended. */
+  RECOUNT_BEFORE_WRITES_SHOW,
   /** A write is registered no longer than it takes to count its entries: rule (a) of clearing (tamis::IndexFilter). */
   LEFT_BEFORE_COMMIT,
   /** Cells are cleared for which writes are registered: (b). */

@@ -24,11 +24,11 @@ import tamis.table.Schema;
  *
  * A removal leaves the cell's bit, and the smallest and largest value. They are cleared and narrowed by the protocol
  * (a) to (e) of tamis::IndexFilter: a write registers by `add` before its commit, and leaves behind it, which in HBase
- * is after its MVCC number is complete, since the scanners of others do not see it before; one whose outcome is unknown
- * never leaves. `beginClearing` names cells without registered writes, a search looks for their entries in a younger
- * snapshot of the region, and `endClearing` clears those for which no write has registered since. Nothing is cleared
- * while entries may be missing in the index, in a filter that is a copy of a parent's, or beside a generation that is
- * being built.
+ * is after its MVCC number is complete, since the scanners of others do not see it before; one whose outcome is
+ * unknown never leaves: it is registered until the entries are counted anew. `beginClearing` names cells without
+ * registered writes, a search looks for their entries in a younger snapshot of the region, and `endClearing` clears
+ * those for which no write has registered since. Nothing is cleared while entries may be missing in the index, in a
+ * filter that is a copy of a parent's, or beside a generation that is being built.
  *
  * Threads: safe. Lock order: before the feed.
  */
@@ -287,7 +287,8 @@ public final class IndexFilter {
   /**
    * Begins an empty generation; from now on add and remove change both. Returns false, and begins none, if there is no
    * room for it or `allowed` says no. That is asked while the filter is locked, so that no generation of an index
-   * begins after the index was dropped. REQUIRES: no writer is between its add and its commit.
+   * begins after the index was dropped. REQUIRES: no writer is between its add and its commit, and the snapshot from
+   * which the entries are counted shows all that stands of the writes that were (IndexedRegion.whileQuiet).
    */
   public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;

@@ -71,6 +71,7 @@ public final class BatchContext {
   long began; // nanoTime
   RowLocks.Held locks;
   boolean inside;
+  private boolean outcomeKnown;
   private List<Registration> registrations = Collections.emptyList();
   List<IndexEntry> added = Collections.emptyList();
   List<IndexEntry> removed = Collections.emptyList();
@@ -120,6 +121,7 @@ public final class BatchContext {
     removed = new ArrayList<>();
     held = new ArrayList<>();
     registrations = new ArrayList<>();
+    outcomeKnown = false;
     began = System.nanoTime();
     this.region = region;
   }
@@ -135,6 +137,7 @@ public final class BatchContext {
   public void leave() {
     for (Registration each : registrations) each.filter.leave(each.ticket);
     registrations = Collections.emptyList();
+    outcomeKnown = true;
   }
 
   /**
@@ -149,6 +152,7 @@ public final class BatchContext {
     }
     if (inside) {
       inside = false;
+      if (!outcomeKnown) region.outcomeUnknown();
       region.gate.readLock().unlock();
     }
     region = null;

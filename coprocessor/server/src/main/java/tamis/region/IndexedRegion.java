@@ -50,6 +50,9 @@ public final class IndexedRegion {
   // the bits are needed only while the region is open.
   private final AtomicLongArray hiding = new AtomicLongArray(HIDING_BITS / 64);
 
+  // The MVCC number that no write of unknown outcome exceeds; 0: there was none.
+  private final AtomicLong unknownUpTo = new AtomicLong();
+
   public final NewestTimestamps newest = new NewestTimestamps();
 
   private volatile Set<Integer> complete = Collections.emptySet();
@@ -162,24 +165,50 @@ public final class IndexedRegion {
   }
 
   /**
-   * Runs the work while no writer is inside the gate. Until that is possible it tries again and again, and delays new
-   * writers by at most 50 ms each time. False: the region closes, and the work did not run.
+   * Runs the work while no writer is inside the gate, and while a snapshot shows every write that was. Until that is
+   * possible it tries again and again, and delays new writers by at most 50 ms each time. False: the region closes, and
+   * the work did not run.
    */
   public boolean whileQuiet(Work work) throws IOException, InterruptedException {
     while (!isClosing()) {
-      boolean gated = !Fault.RECOUNT_AMONG_WRITERS.isOn();
-      if (gated && !gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
+      if (!showsEndedWrites() || !ranAlone(work)) {
         Thread.sleep(20);
         continue;
       }
-      try {
-        work.run();
-        return true;
-      } finally {
-        if (gated) gate.writeLock().unlock();
-      }
+      return true;
     }
     return false;
+  }
+
+  private boolean ranAlone(Work work) throws IOException, InterruptedException {
+    boolean gated = !Fault.RECOUNT_AMONG_WRITERS.isOn();
+    if (gated && !gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) return false;
+    try {
+      if (!showsEndedWrites()) return false;
+      work.run();
+      return true;
+    } finally {
+      if (gated) gate.writeLock().unlock();
+    }
+  }
+
+  /**
+   * A write leaves the gate, and it is not known whether it stands. HBase completes its MVCC number but does not wait
+   * until scanners see it, which they do not before all earlier writes are complete. Takes no memory.
+   */
+  public void outcomeUnknown() {
+    if (!(region instanceof HRegion)) return;
+    long number = ((HRegion) region).getMVCC().getWritePoint();
+    for (long known = unknownUpTo.get(); known < number; known = unknownUpTo.get()) {
+      if (unknownUpTo.compareAndSet(known, number)) return;
+    }
+  }
+
+  /** Whether a scanner that is opened now sees all of the writes of unknown outcome that stand. */
+  private boolean showsEndedWrites() {
+    long number = unknownUpTo.get();
+    return number == 0 || Fault.RECOUNT_BEFORE_WRITES_SHOW.isOn()
+        || ((HRegion) region).getMVCC().getReadPoint() >= number;
   }
 
   /**
