@@ -18,6 +18,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/figures.h"
 #include "tamis/base/coding.h"
 #include "tamis/filter/cell_set.h"
 #include "tamis/routing/cell_matrix.h"
@@ -134,12 +135,28 @@ void Run(size_t regions, const char* kind, std::mt19937_64* random) {
     std::vector<size_t> widths;
     for (size_t width = 1; width <= 1 << 13; width *= 8) widths.push_back(width);
     widths.insert(widths.end(), {1 << 13, values.size() / 16, values.size() / 2});
+    double worst_share = 0, worst_us = 0;
     for (const size_t width : widths) {
       const Measured found = Ask(matrix, map, values, regions, width, random);
       fmt::print("{:>11} {:>7} {:>9.1f}% {:>9.2f}% {:>9.2f} {:>12.2f} {:>10.1f}\n", density, width,
                  100 * found.hit_share, 100 * found.asked_share, found.nanoseconds / 1000,
                  wire_bits, matrix_bits);
+      if (width <= 1 << 13) worst_share = std::max(worst_share, 100 * found.asked_share);
+      worst_us = std::max(worst_us, found.nanoseconds / 1000);
     }
+    const std::string cells = fmt::format("{} cells a value, {} values", density, kind);
+    const bool has_goal = density == 16;
+    Report({.work = "regions without a hit that a range asks, up to a width of 2^13; " + cells,
+            .beside = fmt::format("all of {} regions", regions),
+            .ratio = fmt::format("{:.2f} %", worst_share),
+            .goal = has_goal ? "<= 6.5 %" : ""});
+    Report({.work = "finding the regions of a range, slowest width; " + cells,
+            .ratio = fmt::format("{:.1f} us", worst_us),
+            .goal = has_goal ? "<= 20 us" : ""});
+    Report({.work = "bits a value in messages; " + cells,
+            .now = fmt::format("{:.1f} in the coordinator's matrix", matrix_bits),
+            .ratio = fmt::format("{:.2f}", wire_bits),
+            .goal = has_goal ? "<= 8" : ""});
   }
 }
 

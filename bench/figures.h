@@ -1,8 +1,14 @@
-// Figures of the times that benchmarks take.
+// Figures of benchmarks.
+//
+// A benchmark prints a log for whoever watches it, and a line for each figure that
+// docs/BENCHMARKS.md shows: bench/page.py reads these lines.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <string>
 #include <vector>
 
 namespace tamis {
@@ -15,6 +21,30 @@ inline double SecondsSince(std::chrono::steady_clock::time_point start) {
 inline double Median(std::vector<double> figures) {
   std::ranges::sort(figures);
   return figures[figures.size() / 2];
+}
+
+// The text that std::printf would write.
+[[gnu::format(printf, 1, 2)]] inline std::string Printed(const char* format, ...) {
+  char text[200];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+struct Figure {
+  std::string work;    // what is done
+  std::string beside;  // what it is compared with; may be empty
+  std::string now;     // what was measured, of both sides, with units; may be empty
+  std::string ratio;   // the number that carries over to another machine, such as "1.13x"
+  std::string goal;    // a bound of `ratio`, such as "<= 1.6x"; empty: there is none
+};
+
+// REQUIRES: no member contains '|' or a line end.
+inline void Report(const Figure& figure) {
+  std::printf("figure: %s | %s | %s | %s | %s\n", figure.work.c_str(), figure.beside.c_str(),
+              figure.now.c_str(), figure.ratio.c_str(), figure.goal.c_str());
 }
 
 }  // namespace tamis

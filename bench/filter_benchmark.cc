@@ -172,7 +172,10 @@ class Subject {
       }
     }
     Print(name_, keys.size(), false_positives, costs);
-    if (goals) PrintRow("  goal", "", *goals);
+    if (goals) {
+      PrintRow("  goal", "", *goals);
+      ReportGoals(keys.size(), costs, *goals);
+    }
   }
 
   // All keys leave and others come, kGenerations times.
@@ -269,6 +272,28 @@ class Subject {
       std::exit(1);
     }
     return false_positives;
+  }
+
+  void ReportGoals(size_t keys, const Costs& costs, const Costs& goals) const {
+    static constexpr std::array<const char*, kOperations> kNames = {
+        "insert",
+        "insert, in spans",
+        "lookup of a key that is there",
+        "lookup of a key that is there, in spans",
+        "lookup of an absent key",
+        "lookup of an absent key, in spans",
+        "erase",
+        "erase, in spans"};
+    const double bits = static_cast<double>(filter_.SizeBytes()) * 8 / static_cast<double>(keys);
+    for (size_t i = 0; i < kOperations; ++i) {
+      if (!goals[i] || !costs[i]) continue;
+      Report({.work = fmt::format("{}, {} keys: {}", name_, keys, kNames[i]),
+              .beside = "a read of a random cache line, fetched ahead",
+              .now = fmt::format("{:.1f} ns; {:.1f} ns; {:.2f} bits a key",
+                                 *costs[i] * floor_.ahead, floor_.ahead, bits),
+              .ratio = fmt::format("{:.2f}x", *costs[i]),
+              .goal = fmt::format("<= {:.2f}x", *goals[i])});
+    }
   }
 
   void Print(const std::string& name, size_t keys, uint64_t false_positives,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/checked.h"
+#include "bench/figures.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/await_job.h"
@@ -178,6 +179,10 @@ class Bench {
     std::printf(
         "%d values that it has not: %.0f requests, %.3f %%; the filter was made for %.3f %%\n",
         kQueries, asked, 100 * asked / kQueries, 100 * fpr_);
+    Report({.work = Printed("searches for absent values that ask a region of %lld values",
+                            static_cast<long long>(rows_)),
+            .beside = Printed("the configured rate of %.3f %%", 100 * fpr_),
+            .ratio = Printed("%.3f %%", 100 * asked / kQueries)});
     for (int i = 0; i < 200; ++i) {
       const auto row = static_cast<int64_t>(random_.Uniform(static_cast<uint64_t>(rows_)));
       if (Find("owner " + std::to_string(2 * row)) != 1) Die("a row is missed");
@@ -241,6 +246,17 @@ class Bench {
         static_cast<unsigned long long>(sent),
         100 * static_cast<double>(sent) / static_cast<double>(queries), last_asked,
         static_cast<unsigned long long>(requests));
+    Report({.work = Printed("split of a region of %.0f MB while it is written: until the upper "
+                            "daughter has all entries",
+                            static_cast<double>(bytes) / 1e6),
+            .now = Printed("two regions after %.1f s", split_after.load()),
+            .ratio = Printed("%.1f s", complete_after),
+            .goal = "<= 30 s"});
+    Report({.work = "searches for absent values that ask a region meanwhile",
+            .now = Printed("%llu searches, %llu requests", static_cast<unsigned long long>(sent),
+                           static_cast<unsigned long long>(requests)),
+            .ratio = Printed("%.3f %%",
+                             100 * static_cast<double>(sent) / static_cast<double>(queries))});
   }
 
   void Verify() {

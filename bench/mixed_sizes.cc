@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/feed/filter_feed.h"
@@ -143,6 +144,15 @@ class MixedSizes {
     };
     std::printf("  %-44s %10.2f times k / ln 2 (of five times as many regions: %.2f)\n",
                 "memory of a value", memory(index_.SizeBytes(), 1), memory(BytesOf(5), 5));
+    Report({.work = Printed("memory of a value, %zu regions of 1,000 to 1,000,000 values", regions),
+            .beside = "k / ln 2 bits",
+            .now = Printed("of five times as many regions %.2fx", memory(BytesOf(5), 5)),
+            .ratio = Printed("%.2fx", memory(index_.SizeBytes(), 1)),
+            .goal = "<= 1.3x"});
+    Report({.work = "candidates that hold no row, the same regions",
+            .beside = "the configured rate",
+            .ratio = Printed("%.2fx", rate(0, kSizes)),
+            .goal = "<= 1x"});
   }
 
   // The bytes of matrices for that many times the regions; they stay empty.

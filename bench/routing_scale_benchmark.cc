@@ -543,6 +543,31 @@ void PrintTable(const Figures& f) {
                 static_cast<long long>(kHeld.count()));
   line("longest wait of a search, a server dying", f.longest_wait_us, "us", text);
   line("matrices", static_cast<double>(f.memory_bytes) / 1e6, "MB", "");
+  const std::string of = Printed(", %zu regions", f.regions);
+  const auto in_probes = [&](const char* what, double us) {
+    Report({.work = what + of,
+            .beside = "a probe of the matrix alone",
+            .now = Printed("%.1f us; %.1f us", us, f.probe_us),
+            .ratio = probes(us)});
+  };
+  in_probes("finding a value", f.find_value_us);
+  in_probes("finding two values at once", f.find_and_us);
+  in_probes("finding one of 100 values", f.find_in_100_us);
+  Report({.work = "finding a range" + of, .ratio = Printed("%.1f us", f.find_range_us)});
+  Report({.work = "a whole search that asks one region" + of,
+          .ratio = Printed("%.1f us of the processor", f.search_cpu_us)});
+  Report({.work = "start of a coordinator" + of,
+          .beside = "copying the bits once",
+          .now = Printed("%.2f s; %.3f s; matrices of %.0f MB", f.start_s, f.copy_s,
+                         static_cast<double>(f.memory_bytes) / 1e6),
+          .ratio = Printed("%.1fx", f.start_s / f.copy_s),
+          .goal = f.regions == 100'000 ? "<= 3x" : ""});
+  Report({.work = "longest wait of a search while a server of 100 regions dies" + of,
+          .beside = Printed("a thread beside a lock that is held for %lld us",
+                            static_cast<long long>(kHeld.count())),
+          .now = Printed("%.0f us beside the lock", f.longest_of_machine_us),
+          .ratio = Printed("%.2f ms", f.longest_wait_us / 1e3),
+          .goal = f.regions == 10'000 ? "<= 1 ms" : ""});
 }
 
 }  // namespace

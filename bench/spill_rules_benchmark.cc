@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/figures.h"
 #include "tamis/base/random.h"
 
 namespace tamis {
@@ -141,8 +142,9 @@ void Run(uint64_t keys) {
       held.push_back(random());
       full = !model.Insert(held.back());
     }
-    std::string row = fmt::format("{:<44} {:>7.3f} {:>7.3f}", name, model.LinesOfHits(held),
-                                  model.LinesOfMisses());
+    const double filled = model.LinesOfMisses();
+    std::string row =
+        fmt::format("{:<44} {:>7.3f} {:>7.3f}", name, model.LinesOfHits(held), filled);
     for (uint64_t i = 0; i < 10 * keys && !full; ++i) {
       uint64_t& key = held[random.Uniform(held.size())];
       model.Erase(key);
@@ -151,6 +153,11 @@ void Run(uint64_t keys) {
     }
     fmt::print("{}   {:>7.3f} {:>7.3f}{}\n", row, model.LinesOfHits(held), model.LinesOfMisses(),
                full ? "  (a key found no room)" : "");
+    Report(
+        {.work = "keys without room in their line " + name + ": lines read by a miss after churn",
+         .beside = "the same when the filter was filled",
+         .now = fmt::format("{:.3f}; {:.3f}", model.LinesOfMisses(), filled),
+         .ratio = fmt::format("{:.2f}x", model.LinesOfMisses() / filled)});
   }
 }
 

@@ -52,7 +52,7 @@ Status Tables(const Arguments& arguments) {
   for (const Section& section : PublishedFigures(arguments.seed).sections) {
     TAMIS_RETURN_IF_ERROR(Print(ForTerminal(section) + "\n"));
   }
-  return Print(PublishedTimes(arguments.seed));
+  return Print(TableOf(MeasurePublishedTimes(arguments.seed)));
 }
 
 int Run(int argc, char** argv) {

@@ -29,51 +29,63 @@ double Microseconds(uint64_t calls, auto&& call) {
   return passed / CLOCKS_PER_SEC * 1e6 / static_cast<double>(calls);
 }
 
-// The ratio is to the least of the quoted times.
-std::string Line(const char* what, double quoted, const char* to, double here) {
-  return fmt::format("{:<64} {:>14} {:>8.4f} {:>8.0f}\n", what, fmt::format("{}{}", quoted, to),
-                     here, quoted / here);
+PublishedTime Time(std::string work, double least_quoted, const std::string& more, double here_us) {
+  return {.work = std::move(work),
+          .quoted = fmt::format("{}{}", least_quoted, more),
+          .here_us = here_us,
+          .times = least_quoted / here_us};
 }
 
-std::string DLeftTimes(uint64_t seed) {
+void AddDLeftTimes(uint64_t seed, std::vector<PublishedTime>* times) {
   constexpr uint64_t kKeys = 500'000;
   constexpr uint64_t kMore = 100'000;
   const Keys keys(seed);
   auto filter = *DLeftCountingBloomFilter::Create({.capacity = kKeys + kMore, .fpr = 1e-6});
   InsertKeys(&filter, keys, 1, kKeys);
-  std::string text;
-  text += Line("d-left, 500,000 keys: an insert", 200, " to 300",
-               Microseconds(kMore, [&](uint64_t i) { return filter.Insert(keys(1, kKeys + i)); }));
-  text += Line("  a query", 100, "",
-               Microseconds(kCalls, [&](uint64_t i) { return filter.MayContain(keys(2, i)); }));
-  text += Line("  an erase", 300, " to 400",
-               Microseconds(kMore, [&](uint64_t i) { return filter.Erase(keys(1, i)); }));
-  return text;
+  const std::string with = "d-left, 500,000 keys: ";
+  times->push_back(Time(with + "an insert", 200, " to 300", Microseconds(kMore, [&](uint64_t i) {
+                          return filter.Insert(keys(1, kKeys + i));
+                        })));
+  times->push_back(Time(with + "a query", 100, "", Microseconds(kCalls, [&](uint64_t i) {
+                          return filter.MayContain(keys(2, i));
+                        })));
+  times->push_back(Time(with + "an erase", 300, " to 400",
+                        Microseconds(kMore, [&](uint64_t i) { return filter.Erase(keys(1, i)); })));
 }
 
-std::string BloomTimes(uint64_t seed, double hashes, const char* what, double quoted,
-                       const char* to) {
+PublishedTime BloomTime(uint64_t seed, int hashes, double least_quoted, const std::string& more) {
   const Keys keys(seed);
   auto filter = *BloomFilter::Create(BloomOptionsFor(1.6e6, hashes));
   InsertKeys(&filter, keys, 1, 80'000);
-  return Line(what, quoted, to, Microseconds(kCalls, [&](uint64_t i) {
-                // Text of the form that the publication uses.
-                char text[24] = "type-1||content-";
-                const uint64_t number = keys(2, i);
-                std::char_traits<char>::copy(text + 16, reinterpret_cast<const char*>(&number), 8);
-                return filter.MayContain(Hash({text, sizeof(text)}, seed));
-              }));
+  const double here_us = Microseconds(kCalls, [&](uint64_t i) {
+    // Text of the form that the publication uses.
+    char text[24] = "type-1||content-";
+    const uint64_t number = keys(2, i);
+    std::char_traits<char>::copy(text + 16, reinterpret_cast<const char*>(&number), 8);
+    return filter.MayContain(Hash({text, sizeof(text)}, seed));
+  });
+  return Time(fmt::format("Bloom, 80,000 keys in 1.6 million bits: hash and query, k = {}", hashes),
+              least_quoted, more, here_us);
 }
 
 }  // namespace
 
-std::string PublishedTimes(uint64_t seed) {
-  return fmt::format("{:<64} {:>14} {:>8} {:>8}\n", "Microseconds of one call", "quoted, Java",
-                     "here", "times") +
-         DLeftTimes(seed) +
-         BloomTimes(seed, 6, "Bloom, 80,000 keys in 1.6 million bits: hash and query, k = 6", 2.5,
-                    "") +
-         BloomTimes(seed, 14, "  k = 14", 3.7, " to 4.2");
+std::vector<PublishedTime> MeasurePublishedTimes(uint64_t seed) {
+  std::vector<PublishedTime> times;
+  AddDLeftTimes(seed, &times);
+  times.push_back(BloomTime(seed, 6, 2.5, ""));
+  times.push_back(BloomTime(seed, 14, 3.7, " to 4.2"));
+  return times;
+}
+
+std::string TableOf(const std::vector<PublishedTime>& times) {
+  std::string text = fmt::format("{:<64} {:>14} {:>8} {:>8}\n", "Microseconds of one call",
+                                 "quoted, Java", "here", "times");
+  for (const PublishedTime& time : times) {
+    text += fmt::format("{:<64} {:>14} {:>8.4f} {:>8.0f}\n", time.work, time.quoted, time.here_us,
+                        time.times);
+  }
+  return text;
 }
 
 }  // namespace tamis
