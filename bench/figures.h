@@ -33,7 +33,7 @@ inline double Median(std::vector<double> figures) {
   return text;
 }
 
-struct Figure {
+struct BenchmarkFigure {
   std::string work;    // what is done
   std::string beside;  // what it is compared with; may be empty
   std::string now;     // what was measured, of both sides, with units; may be empty
@@ -42,7 +42,7 @@ struct Figure {
 };
 
 // REQUIRES: no member contains '|' or a line end.
-inline void Report(const Figure& figure) {
+inline void Report(const BenchmarkFigure& figure) {
   std::printf("figure: %s | %s | %s | %s | %s\n", figure.work.c_str(), figure.beside.c_str(),
               figure.now.c_str(), figure.ratio.c_str(), figure.goal.c_str());
 }
