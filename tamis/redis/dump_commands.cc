@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tamis/redis/clock.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
@@ -26,7 +27,7 @@ void ScanDump(Ctx* ctx, Words words) {
   if (position == 0) {
     key->EndDump();  // drops an earlier dump that was not read to its end
     if (key->SizeBytes() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
-    const TrustedFilter::Saved& dump = key->BeginDump(TimeToSave());
+    const TrustedFilter::Saved& dump = key->BeginDump(TimeToSave(), PresentMoment());
     server.ReplyWithArray(ctx, 2);
     server.ReplyWithLongLong(ctx, 1);
     return ReplyText(ctx, dump.header);

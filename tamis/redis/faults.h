@@ -25,11 +25,19 @@ struct Faults {
   bool role_is_not_logged = false;         // a change of role is neither logged nor replicated
   bool erases_when_unsure = false;         // an item is erased whose add may be lost
   bool incomplete_is_believed = false;     // a filter that refused an add which another server took
+  bool slices_end_early = false;           // a slice of a window is denied one slice too early
+  bool slices_are_not_sent = false;        // replicas and the log are not told of a new slice
+  bool time_under_way_counts = false;      // the wall clocks of two servers are compared
+  bool erases_newest_copy = false;         // of a window: the copy that is found longest goes
+  bool erases_of_any_age = false;          // TAMIS.DEL erases what may have left the window
   bool drops_what_was_passed = false;      // drops a table in which the last piece left no tag
   bool compacts_as_it_stands = false;      // replicas begin a piece where they themselves stopped
   // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
   // is until one fails; 0 = none does.
   bool allocations = false;
+  // There are settings tamis-running-clock and tamis-wall-clock, in milliseconds, by which windows
+  // go; 0 = by the clocks of the system.
+  bool clocks = false;
 };
 
 // Every fault by its name.
@@ -50,13 +58,21 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"role_is_not_logged", &Faults::role_is_not_logged},
     {"erases_when_unsure", &Faults::erases_when_unsure},
     {"incomplete_is_believed", &Faults::incomplete_is_believed},
+    {"slices_end_early", &Faults::slices_end_early},
+    {"slices_are_not_sent", &Faults::slices_are_not_sent},
+    {"time_under_way_counts", &Faults::time_under_way_counts},
+    {"erases_newest_copy", &Faults::erases_newest_copy},
+    {"erases_of_any_age", &Faults::erases_of_any_age},
     {"drops_what_was_passed", &Faults::drops_what_was_passed},
     {"compacts_as_it_stands", &Faults::compacts_as_it_stands},
     {"allocations", &Faults::allocations},
+    {"clocks", &Faults::clocks},
 };
 
 inline Faults faults;
 inline long long failing_allocation = 0;
+inline long long running_clock = 0;
+inline long long wall_clock = 0;
 
 // Whether this allocation is the one that fails.
 inline bool AllocationFails() { return failing_allocation != 0 && --failing_allocation == 0; }

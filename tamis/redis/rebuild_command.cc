@@ -29,6 +29,12 @@ void Start(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) {
     if (!Whole(ctx, key)) return;
+    if (key->window() != nullptr) {
+      server.ReplyWithError(ctx,
+                            "ERR a filter with WINDOW is not rebuilt: when all items of the last "
+                            "window were added to it, TRUST it");
+      return;
+    }
     if (key->rebuild() != nullptr) {
       server.ReplyWithError(ctx, "ERR a rebuild is under way: COMMIT or ABORT it first");
       return;

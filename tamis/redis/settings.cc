@@ -61,6 +61,19 @@ constexpr Flag kFlags[] = {
     {"tamis-trust-on-replicas", &Settings::trust_on_replicas},
 };
 
+// Settings that are there with a fault only.
+struct TestNumber {
+  const char* name;
+  bool Faults::*fault;
+  long long* value;
+};
+
+constexpr TestNumber kTestNumbers[] = {
+    {"tamis-failing-allocation", &Faults::allocations, &failing_allocation},
+    {"tamis-running-clock", &Faults::clocks, &running_clock},
+    {"tamis-wall-clock", &Faults::clocks, &wall_clock},
+};
+
 constexpr char kErrorRate[] = "bf-error-rate";
 
 // nullptr, or what is wrong. Bucket size and initial size bound one another.
@@ -177,6 +190,10 @@ const char* ReadWord(String* name_word, String* value_word) {
     settings.*flag.value = yes;
     return nullptr;
   }
+  for (const TestNumber& number : kTestNumbers) {
+    if (strcasecmp(name, number.name) != 0 || !(faults.*number.fault)) continue;
+    return server.StringToLongLong(value_word, number.value) == kOk ? nullptr : "is no number";
+  }
   if (strcasecmp(name, "tamis-fault") == 0) {
     const char* const fault = server.StringPtrLen(value_word, nullptr);
     if (!SetFault(fault)) return "is no fault";
@@ -228,15 +245,18 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
                                   nullptr, nullptr) != kOk) {
     return kErr;
   }
-  if (faults.allocations && server.RegisterNumericConfig(
-                                ctx, "tamis-failing-allocation", 0, flags, 0, kAnyGreatest,
-                                [](const char*, void*) { return failing_allocation; },
-                                [](const char*, long long value, void*, String**) {
-                                  failing_allocation = value;
-                                  return kOk;
-                                },
-                                nullptr, nullptr) != kOk) {
-    return kErr;
+  for (const TestNumber& number : kTestNumbers) {
+    if (!(faults.*number.fault)) continue;
+    if (server.RegisterNumericConfig(
+            ctx, number.name, *number.value, flags, 0, kAnyGreatest,
+            [](const char*, void* data) { return *static_cast<const TestNumber*>(data)->value; },
+            [](const char*, long long value, void* data, String**) {
+              *static_cast<const TestNumber*>(data)->value = value;
+              return kOk;
+            },
+            nullptr, const_cast<TestNumber*>(&number)) != kOk) {
+      return kErr;
+    }
   }
   return server.LoadConfigs(ctx);
 }

@@ -10,6 +10,7 @@
 #include "tamis/base/hash.h"
 #include "tamis/base/random.h"
 #include "tamis/redis/bloom_chain.h"
+#include "tamis/redis/clock.h"
 #include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/dump_commands.h"
 #include "tamis/redis/faults.h"
@@ -19,6 +20,7 @@
 #include "tamis/redis/rebuild_command.h"
 #include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
+#include "tamis/redis/slice_command.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
 #include "tamis/redis/trusted_keys.h"
@@ -27,6 +29,23 @@
 
 namespace tamis::redis {
 namespace {
+
+// All options are said: replicas may have other defaults.
+void ReplicateReserve(Ctx* ctx, String* name, const WantedFilter& wanted) {
+  const auto replicate = [&](const char* format, auto... more) {
+    server.Replicate(ctx, "TAMIS.RESERVE", format, name, wanted.Rate().c_str(),
+                     static_cast<long long>(wanted.options.capacity), "TYPE",
+                     wanted.type->name.data(), wanted.type->name.size(), "SEED",
+                     static_cast<long long>(wanted.options.seed), more...);
+  };
+  if (wanted.window_s == 0) {
+    replicate(wanted.guard ? "sclcbclc" : "sclcbcl", "GUARD");
+  } else {
+    replicate(wanted.guard ? "sclcbclclclc" : "sclcbclclcl", "WINDOW",
+              static_cast<long long>(wanted.window_s), "SLICES",
+              static_cast<long long>(wanted.slices), "GUARD");
+  }
+}
 
 void Reserve(Ctx* ctx, Words words) {
   WantedFilter wanted;
@@ -42,11 +61,14 @@ void Reserve(Ctx* ctx, Words words) {
   metadata.guard = wanted.guard;
   metadata.wanted_rate = wanted.options.fpr;
   metadata.capacity = wanted.options.capacity;
-  key.Set(TrustedFilter(std::move(metadata), std::move(*filter)));
-  server.Replicate(ctx, "TAMIS.RESERVE", wanted.guard ? "sclcbclc" : "sclcbcl", words[1],
-                   wanted.Rate().c_str(), static_cast<long long>(wanted.options.capacity), "TYPE",
-                   wanted.type->name.data(), wanted.type->name.size(), "SEED",
-                   static_cast<long long>(wanted.options.seed), "GUARD");
+  if (wanted.window_s == 0) {
+    key.Set(TrustedFilter(std::move(metadata), std::move(*filter)));
+  } else {
+    key.Set(TrustedFilter(std::move(metadata), std::move(*filter),
+                          Window(wanted.window_s, wanted.slices, PresentMoment())));
+  }
+  ReplicateReserve(ctx, words[1], wanted);
+  if (key->window() != nullptr) ReplicateSlice(ctx, words[1], *key);
   Notify(ctx, "tamis.reserve", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
 }
@@ -62,6 +84,10 @@ void ItemsLost(Ctx* ctx, TrustedFilter& filter) {
 void Add(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
+  if (!BeginSliceIfDue(ctx, words[1], *key)) {
+    server.ReplyWithError(ctx, kNoMemory);
+    return;
+  }
   const Words items = words.subspan(2);
   std::vector<String*> added;  // what a replica has to add
   try {
@@ -95,8 +121,10 @@ void Add(Ctx* ctx, Words words) {
 
 // Whether an erase may take place. If adds may be lost, the item may be missing, and its erase
 // would remove another item with the same fingerprint. The same holds shortly after a commit, for
-// erases that were sent for the filter before it (tamis-erase-delay).
+// erases that were sent for the filter before it (tamis-erase-delay). An item whose age is not
+// known may have left the window of its filter.
 bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
+  if (filter.window() != nullptr && !faults.erases_of_any_age) return false;
   if (!LimitsApply(ctx) || faults.erases_when_unsure) return true;
   if (!Believed(ctx, filter)) return false;
   const uint64_t delay = static_cast<uint64_t>(settings.erase_delay) * 1000;
@@ -105,8 +133,9 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
 }
 
 // nullopt when memory does not suffice.
-std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item) try {
-  return filter.Erase(item);
+std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item,
+                                  uint64_t since) try {
+  return filter.Erase(item, since);
 } catch (const std::bad_alloc&) {
   return std::nullopt;
 }
@@ -129,8 +158,10 @@ void StrayErase(Ctx* ctx, String* name, TrustedFilter& filter) {
              static_cast<int>(text.size()), text.data());
 }
 
-// True when the filter did not hold one of the items.
-bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
+// `since`: for a filter with a window, the slice as which it was newest before the items were
+// added. True when the filter did not hold one of the items.
+bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase,
+                uint64_t since = 0) {
   if (!key->empty() && !key->filter().type().erases) {
     server.ReplyWithError(ctx,
                           "ERR a filter of this type does not erase: make one of another TYPE");
@@ -143,7 +174,8 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     if (may_erase) key->Prefetch(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
-      const std::optional<bool> done = may_erase ? EraseIfMemory(*key, texts[i]) : std::nullopt;
+      const std::optional<bool> done =
+          may_erase ? EraseIfMemory(*key, texts[i], since) : std::nullopt;
       if (!done) {
         ++key->counters().skipped;
         ++metrics.erases_skipped;
@@ -156,7 +188,11 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
     }
   });
   if (!erased.empty()) {
-    server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
+    if (key->window() != nullptr) {
+      ReplicateErase(ctx, words[1], since, erased);
+    } else {
+      server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
+    }
     Notify(ctx, "tamis.del", words[1]);
   }
   return stray;
@@ -184,9 +220,15 @@ void EraseOfGeneration(Ctx* ctx, Words words) {
   if (!ParseGeneration(ctx, words[2], &generation)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  // A filter of that generation holds the key of the row that was deleted.
-  const bool same = key->generation() == generation || faults.erases_of_other_generation;
-  const bool stray = EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key));
+  // A filter of that generation holds the key of the row that was deleted; with a window, a slice
+  // that was the newest before the key was added, or a later one does.
+  const std::optional<uint64_t> slice =
+      key->window() != nullptr          ? key->SliceOf(generation, PresentMoment())
+      : key->generation() == generation ? std::optional<uint64_t>(0)
+                                        : std::nullopt;
+  const bool same = slice || faults.erases_of_other_generation;
+  const bool stray =
+      EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key), slice.value_or(0));
   if (stray) StrayErase(ctx, words[1], *key);
 }
 
@@ -218,19 +260,19 @@ void CheckTrusted(Ctx* ctx, TrustedFilter& trusted, Words items) {
     counters.unknown += items.size();
     return ReplyUnknown(ctx, items.size());
   }
-  const AnyFilter& filter = trusted.filter();
-  const uint64_t seed = filter.seed();
+  const uint64_t seed = trusted.filter().seed();
+  const Moment now = trusted.window() == nullptr ? Moment{} : PresentMoment();
   const auto reply = [&](bool may_contain) {
     ++(may_contain ? counters.hits : counters.misses);
     ReplyMayContain(ctx, may_contain);
   };
-  if (items.size() == 1) return reply(filter.MayContain(Hash(TextOf(items[0]), seed)));
+  if (items.size() == 1) return reply(trusted.MayContain(Hash(TextOf(items[0]), seed), now));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
     uint64_t hashes[kGroup];
     for (size_t i = 0; i < texts.size(); ++i) hashes[i] = Hash(texts[i], seed);
     Bitmap answers;
     try {
-      answers = filter.MayContain(std::span<const uint64_t>(hashes, texts.size()));
+      answers = trusted.MayContain(std::span<const uint64_t>(hashes, texts.size()), now);
     } catch (const std::bad_alloc&) {
       counters.unknown += texts.size();
       return ReplyUnknown(ctx, texts.size());
@@ -299,7 +341,7 @@ void Mark(Ctx* ctx, Words words) {
   if (!Whole(ctx, key) || !MarkCanBe(ctx, words[2])) return;
   uint64_t generation = 0;
   if (words.size() > 3 && !ParseGeneration(ctx, words[3], &generation)) return;
-  if (words.size() > 3 && generation != key->generation()) {
+  if (words.size() > 3 && !key->HasGeneration(generation)) {
     server.ReplyWithError(
         ctx,
         "NOGENERATION the filter is another one than when the generation was read: "
@@ -318,7 +360,7 @@ void Mark(Ctx* ctx, Words words) {
 // The false-positive rate of a filter as it is. Some types read all of their bytes to compute it;
 // for a large filter it is measured instead, as the share of random hashes that the filter does not
 // deny.
-double RateNow(const AnyFilter& filter) {
+double RateOf(const AnyFilter& filter) {
   constexpr size_t kReadWhole = size_t{16} << 20;
   if (filter.SizeBytes() <= kReadWhole) return filter.ExpectedFpr();
   constexpr size_t kHashes = 4096;
@@ -331,6 +373,17 @@ double RateNow(const AnyFilter& filter) {
     for (const uint64_t word : filter.MayContain(hashes)) found += std::popcount(word);
   }
   return static_cast<double>(found) / (kHashes * kRounds);
+}
+
+double RateNow(const TrustedFilter& trusted, Moment now) {
+  const Window* const window = trusted.window();
+  if (window == nullptr) return RateOf(trusted.filter());
+  std::vector<double> rates;
+  if (window->Lives(window->newest(), now)) rates.push_back(RateOf(trusted.filter()));
+  for (const Window::Slice& slice : window->older()) {
+    if (window->Lives(slice.number, now)) rates.push_back(RateOf(*slice.filter));
+  }
+  return Window::RateOver(rates);
 }
 
 // The rest of the lease, rounded up.
@@ -365,7 +418,11 @@ void Info(Ctx* ctx, Words words) {
     server.ReplyWithSimpleString(ctx, name);
     server.ReplyWithDouble(ctx, value);
   };
-  server.ReplyWithMap(ctx, 22);
+  const Moment now = PresentMoment();
+  const uint64_t items = filter == nullptr ? 0 : key->Count(now);
+  const double rate = filter == nullptr ? 1 : RateNow(*key, now);  // allocates
+  const Window* const window = key->window();
+  server.ReplyWithMap(ctx, 24);
   text("Type", filter == nullptr ? "" : filter->type().name);
   text("State", state);
   number("Guard", metadata.guard ? 1 : 0);
@@ -373,12 +430,12 @@ void Info(Ctx* ctx, Words words) {
   number("Generation", filter == nullptr ? 0 : key->generation());
   number("Bytes", key->SizeBytes());
   number("Capacity", metadata.capacity);
-  number("Items", filter == nullptr ? 0 : filter->Count());
-  real("Fill", filter == nullptr || metadata.capacity == 0
+  number("Items", items);
+  real("Fill", metadata.capacity == 0
                    ? 0
-                   : static_cast<double>(filter->Count()) / static_cast<double>(metadata.capacity));
+                   : static_cast<double>(items) / static_cast<double>(metadata.capacity));
   real("Wanted rate", metadata.wanted_rate);
-  real("Expected rate", filter == nullptr ? 1 : RateNow(*filter));
+  real("Expected rate", rate);
   number("Hits", key->counters().hits);
   number("Misses", key->counters().misses);
   number("Unknown", key->counters().unknown);
@@ -390,27 +447,32 @@ void Info(Ctx* ctx, Words words) {
   number("Rebuild lease", rebuild == nullptr ? 0 : SecondsLeft(*rebuild));
   number("Rebuild items", rebuild == nullptr ? 0 : rebuild->filter->Count());
   number("Rebuild skipped erases", rebuild == nullptr ? 0 : rebuild->skipped);
+  number("Window", window == nullptr ? 0 : window->seconds());
+  number("Slices", window == nullptr ? 0 : window->slices());
 }
 
 void Count(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
-  server.ReplyWithLongLong(ctx, key->empty() ? 0 : static_cast<long long>(key->filter().Count()));
+  server.ReplyWithLongLong(ctx,
+                           key->empty() ? 0 : static_cast<long long>(key->Count(PresentMoment())));
 }
 
 void Size(Ctx* ctx, Words words) {
   WantedFilter wanted;
   if (!ReadWanted(ctx, words.subspan(1), Purpose::kSize, &wanted)) return;
+  const double rate = wanted.RateAtCapacity();  // allocates
   server.ReplyWithMap(ctx, 4);
   server.ReplyWithSimpleString(ctx, "Type");
   ReplyText(ctx, wanted.type->name);
   server.ReplyWithSimpleString(ctx, "Bytes");
-  const size_t bytes = AllocatedBytes(static_cast<size_t>(wanted.Bytes()));
+  const size_t bytes =
+      AllocatedBytes(static_cast<size_t>(wanted.BytesOfOne())) * (wanted.slices + 1);
   server.ReplyWithLongLong(ctx, static_cast<long long>(bytes));
   server.ReplyWithSimpleString(ctx, "Bits per key");
   server.ReplyWithDouble(ctx, wanted.BitsPerKey());
   server.ReplyWithSimpleString(ctx, "Rate");
-  server.ReplyWithDouble(ctx, AnyFilter::FprAtCapacity(*wanted.type, wanted.options.fpr));
+  server.ReplyWithDouble(ctx, rate);
 }
 
 constexpr char kPerItem[] = "O(n), where n is the number of items";
@@ -418,8 +480,11 @@ constexpr char kPerItem[] = "O(n), where n is the number of items";
 constexpr Command kCommands[] = {
     {"tamis.reserve", Run<Reserve>, -4, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity",
-     "Makes an empty filter; with GUARD its no is believed from TAMIS.TRUST until adds may be lost",
-     "key error_rate:double capacity:integer [TYPE type] [SEED seed:integer] [GUARD]"},
+     "Makes an empty filter; with GUARD its no is believed from TAMIS.TRUST until adds may be "
+     "lost; "
+     "with WINDOW it forgets an item after so many seconds",
+     "key error_rate:double capacity:integer [TYPE type] [SEED seed:integer] [GUARD] "
+     "[WINDOW seconds:integer] [SLICES slices:integer]"},
     {"tamis.add", Run<Add>, -3, "write deny-oom", "write tamis", "1.0.0", kPerItem,
      "Adds a copy of each item: 1 added, 0 added though perhaps there already, -1 full; makes no "
      "filter",
@@ -429,7 +494,8 @@ constexpr Command kCommands[] = {
      "lost",
      "key item..."},
     {"tamis.delif", Run<EraseOfGeneration>, -4, "write", "write tamis", "1.0.0", kPerItem,
-     "Erases one copy of each item, -1 unless the filter is the one whose generation was read",
+     "Erases one copy of each item, -1 unless the filter is the one whose generation was read, or "
+     "with WINDOW the slice since",
      "key generation:integer item..."},
     {"tamis.generation", Run<Generation>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Tells by a number which filter this is, for TAMIS.DELIF; 0 = there is none", "key",
@@ -470,8 +536,13 @@ constexpr Command kCommands[] = {
     {"tamis.count", Run<Count>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Counts the items that a filter holds", "key"},
     {"tamis.size", Run<Size>, -3, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
-     "Tells how large a filter would be", "error_rate:double capacity:integer [TYPE type]", nullptr,
+     "Tells how large a filter would be",
+     "error_rate:double capacity:integer [TYPE type] [SLICES slices:integer]", nullptr,
      Keys::kNone},
+    {"tamis.slice", Run<Slice>, -5, "write", "write tamis", "1.0.0",
+     "O(n), where n is the capacity of a slice or the number of items",
+     "Servers send it to replicas and logs: a slice of a window has begun, or items were erased",
+     "key <BEGIN number:integer elapsed:integer time:integer|DEL number:integer item...>"},
     {"tamis.union", Run<Unite>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the size of all filters",
      "Makes a filter, or adds to it, of all that the sources hold, which are alike; BF.* ones, too",

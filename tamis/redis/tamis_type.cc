@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tamis/redis/clock.h"
 #include "tamis/redis/data_type.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/trust.h"
@@ -47,7 +48,7 @@ struct Methods {
   }
 
   static void Encode(RedisModuleIO* io, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog());
+    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog(), PresentMoment());
     server.SaveStringBuffer(io, header.data(), header.size());
     server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
@@ -56,7 +57,7 @@ struct Methods {
   }
 
   static void Rewrite(RedisModuleIO* io, String* key, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog());
+    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog(), PresentMoment());
     server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
       const size_t position = at + 1;

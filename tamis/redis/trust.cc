@@ -1,5 +1,6 @@
 #include "tamis/redis/trust.h"
 
+#include "tamis/redis/clock.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/replicas.h"
@@ -126,7 +127,13 @@ void DoubtInOwnLog(Ctx* ctx, String* key) {
 
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
   const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
-  if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
+  if (filter->partial()) return;
+  if (Window* const window = filter->window()) {
+    // The wall clocks of two servers are not compared.
+    const bool own = loading && !loads_first_copy && (!loads_log || filter->metadata().was_in_log);
+    window->Resume(PresentMoment(), own);
+  }
+  if ((!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
   // The base of a log that is not of this server's making is its primary's first copy, which lacks
   // what the primary did later.
   const bool own = !loads_log || filter->metadata().was_in_log || faults.replicas_log_trust ||

@@ -56,8 +56,9 @@ bool MayTrust(Ctx* ctx);
 // On a replica it writes TAMIS.DOUBT of the key to its own log, which then does not make the key
 // trusted.
 void DoubtInOwnLog(Ctx* ctx, String* key);
-// Called for a loaded filter. Trusts the filter and its rebuild again if the server that saved them
-// trusted them, and the file is this server's own or its primary's.
+// Called for a loaded filter. Its window goes on; the time since it was saved counts if the file is
+// this server's own. Trusts the filter and its rebuild again if the server that saved them trusted
+// them, and the file is this server's own or its primary's.
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter);
 // Whether a "no" of the filter may be believed on this server now.
 bool Believed(Ctx* ctx, const TrustedFilter& filter);

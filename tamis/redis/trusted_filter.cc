@@ -1,5 +1,6 @@
 #include "tamis/redis/trusted_filter.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -21,7 +22,8 @@ constexpr uint64_t kRebuild = 8;
 constexpr uint64_t kRebuildIncomplete = 16;
 constexpr uint64_t kRebuildSound = 32;
 constexpr uint64_t kInLog = 64;
-constexpr uint64_t kAllFlags = 127;
+constexpr uint64_t kWindow = 128;
+constexpr uint64_t kAllFlags = 255;
 constexpr size_t kGreatestMark = 1024;
 
 // Lack of memory is treated as a full filter.
@@ -40,13 +42,13 @@ struct Sizes {
   uint64_t rebuild;
 };
 
-std::string HeaderOf(const TrustedFilter::Metadata& metadata, const TrustedFilter::Rebuild* rebuild,
-                     const Sizes& sizes, bool trusted, bool sound, uint64_t rebuilt_time,
-                     bool in_log) {
+std::string HeaderOf(const TrustedFilter::Metadata& metadata, bool window,
+                     const TrustedFilter::Rebuild* rebuild, const Sizes& sizes, bool trusted,
+                     bool sound, uint64_t rebuilt_time, bool in_log) {
   std::string header;
   PutFixed32(&header, kMagic);
   uint64_t flags = (metadata.guard ? kGuard : 0) | (metadata.incomplete ? kIncomplete : 0) |
-                   (trusted ? kTrusted : 0) | (in_log ? kInLog : 0);
+                   (trusted ? kTrusted : 0) | (in_log ? kInLog : 0) | (window ? kWindow : 0);
   if (rebuild != nullptr) {
     flags |=
         kRebuild | (rebuild->incomplete ? kRebuildIncomplete : 0) | (sound ? kRebuildSound : 0);
@@ -68,24 +70,42 @@ std::string HeaderOf(const TrustedFilter::Metadata& metadata, const TrustedFilte
 
 }  // namespace
 
-TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log) const {
+TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log, Moment now) const {
   Saved saved;
   Sizes sizes = {metadata_.bytes, rebuild_ ? rebuild_->bytes : 0};
+  std::string window;  // what the header says of it
   if (partial_) {
     saved.bytes = received_;
+    if (window_) window_->EncodeTo(&window, now, window_->LoadedSizes());
   } else {
     if (filter_) saved.bytes = filter_->Serialize();
     sizes.filter = saved.bytes.size();
-    if (rebuild_) saved.bytes += rebuild_->filter->Serialize();
-    sizes.rebuild = saved.bytes.size() - sizes.filter;
+    if (window_) {
+      std::vector<uint64_t> older;
+      for (const Window::Slice& slice : window_->older()) {
+        const std::string bytes = slice.filter->Serialize();
+        saved.bytes += bytes;
+        older.push_back(bytes.size());
+      }
+      window_->EncodeTo(&window, now, older);
+    }
+    if (rebuild_) {
+      const std::string bytes = rebuild_->filter->Serialize();
+      saved.bytes += bytes;
+      sizes.rebuild = bytes.size();
+    }
   }
-  saved.header = HeaderOf(metadata_, rebuild(), sizes, TrustedAt(time),
+  saved.header = HeaderOf(metadata_, window_.has_value(), rebuild(), sizes, TrustedAt(time),
                           rebuild_ && rebuild_->sound_time == time, metadata_.rebuilt_time, in_log);
+  saved.header += window;
   return saved;
 }
 
 std::string TrustedFilter::HeaderToCompare() const {
-  return HeaderOf(metadata_, rebuild(), {}, false, false, 0, false);
+  std::string header =
+      HeaderOf(metadata_, window_.has_value(), rebuild(), {}, false, false, 0, false);
+  if (window_) window_->EncodeToCompare(&header);
+  return header;
 }
 
 Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_t greatest_bytes) {
@@ -112,6 +132,11 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
     rebuild->capacity = reader.Fixed64();
     rebuild->bytes = reader.Fixed64();
   }
+  std::optional<Window> window;
+  if ((flags & kWindow) != 0) {
+    window = Window::Decode(&reader);
+    if (!window || rebuild) return BadBytes("bad window");
+  }
   if (!reader.AtEnd() || (flags & ~kAllFlags) != 0 ||
       (!rebuild && (flags & (kRebuildIncomplete | kRebuildSound)) != 0)) {
     return BadBytes("bad header");
@@ -127,6 +152,7 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   }
   TrustedFilter filter;
   filter.metadata_ = std::move(metadata);
+  filter.window_ = std::move(window);
   filter.rebuild_ = std::move(rebuild);
   filter.partial_ = true;
   if (filter.promised() > greatest_bytes) {
@@ -146,22 +172,46 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
   }
   std::string all = received_;
   all += chunk;
-  const std::string_view bytes = all;
+  TAMIS_RETURN_IF_ERROR(DecodeAll(all));
+  partial_ = false;
+  received_ = std::string();
+  return Status::Ok();
+}
+
+// Changes nothing unless all filters decode.
+Status TrustedFilter::DecodeAll(std::string_view bytes) {
+  const auto take = [&](uint64_t size) {
+    const std::string_view taken = bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    return taken;
+  };
   std::optional<AnyFilter> filter;
   if (metadata_.bytes != 0) {
-    auto read = AnyFilter::Deserialize(bytes.substr(0, metadata_.bytes));
+    auto read = AnyFilter::Deserialize(take(metadata_.bytes));
     if (!read.ok()) return read.status();
     filter = std::move(*read);
   }
+  std::vector<AnyFilter> older;
+  for (const Window::Slice& slice : window_ ? window_->older() : std::span<Window::Slice>()) {
+    auto read = AnyFilter::Deserialize(take(slice.bytes));
+    if (!read.ok()) return read.status();
+    older.push_back(std::move(*read));
+  }
+  // A new slice is made like the newest one, and an item is hashed once for all of them.
+  for (const AnyFilter& slice : older) {
+    if (slice.seed() != filter->seed() || slice.type().kind != filter->type().kind) {
+      return BadBytes("slices that are not alike");
+    }
+  }
+  if (window_ && filter->type().fixed) return BadBytes("a window of a type that takes no adds");
   if (rebuild_) {
-    auto read = AnyFilter::Deserialize(bytes.substr(metadata_.bytes));
+    auto read = AnyFilter::Deserialize(bytes);
     if (!read.ok()) return read.status();
     if (read->type().fixed) return BadBytes("nothing can be added to a rebuild of this type");
     rebuild_->filter = std::move(*read);
   }
   filter_ = std::move(filter);
-  partial_ = false;
-  received_ = std::string();
+  for (size_t i = 0; i < older.size(); ++i) window_->older()[i].filter = std::move(older[i]);
   return Status::Ok();
 }
 
@@ -169,6 +219,7 @@ size_t TrustedFilter::SizeBytes(size_t (*allocated)(size_t size)) const {
   return sizeof(*this) + metadata_.mark.size() + allocated(received_.capacity()) +
          (dump_ ? allocated(dump_->bytes.capacity()) : 0) +
          (filter_ ? allocated(filter_->SizeBytes()) : 0) +
+         (window_ ? window_->SizeBytes(allocated) : 0) +
          (rebuild_ && rebuild_->filter ? allocated(rebuild_->filter->SizeBytes()) : 0);
 }
 
@@ -177,7 +228,9 @@ TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
   Added added = Added::kNew;
   if (filter_) {
     const uint64_t hash = Hash(item, filter_->seed());
-    if (filter_->MayContain(hash)) added = Added::kPerhaps;
+    if (filter_->MayContain(hash) || (window_ && window_->OlderMayContain(hash))) {
+      added = Added::kPerhaps;
+    }
     if (!InsertInto(*filter_, hash)) return Added::kFull;
   }
   if (!rebuild_ || (faults.adds_to_old_alone && filter_)) return added;
@@ -188,7 +241,36 @@ TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
   return !inserted ? Added::kFull : there ? Added::kPerhaps : Added::kNew;
 }
 
-bool TrustedFilter::Erase(std::string_view item) {
+bool TrustedFilter::MayContain(uint64_t hash, Moment now) const {
+  if (!window_) return filter_->MayContain(hash);
+  return (window_->Lives(window_->newest(), now) && filter_->MayContain(hash)) ||
+         window_->OlderMayContain(hash, now);
+}
+
+Bitmap TrustedFilter::MayContain(std::span<const uint64_t> hashes, Moment now) const {
+  if (!window_) return filter_->MayContain(hashes);
+  Bitmap answers((hashes.size() + 63) / 64);
+  const auto ask = [&](const AnyFilter& filter) {
+    const Bitmap more = filter.MayContain(hashes);
+    for (size_t i = 0; i < answers.size(); ++i) answers[i] |= more[i];
+  };
+  if (window_->Lives(window_->newest(), now)) ask(*filter_);
+  for (const Window::Slice& slice : window_->older()) {
+    if (window_->Lives(slice.number, now)) ask(*slice.filter);
+  }
+  return answers;
+}
+
+uint64_t TrustedFilter::Count(Moment now) const {
+  if (!window_) return filter_->Count();
+  uint64_t count = window_->Lives(window_->newest(), now) ? filter_->Count() : 0;
+  for (const Window::Slice& slice : window_->older()) {
+    if (window_->Lives(slice.number, now)) count += slice.filter->Count();
+  }
+  return count;
+}
+
+bool TrustedFilter::Erase(std::string_view item, uint64_t since) {
   if (rebuild_) {
     AnyFilter& filter = *rebuild_->filter;
     const uint64_t hash = Hash(item, filter.seed());
@@ -197,7 +279,37 @@ bool TrustedFilter::Erase(std::string_view item) {
   }
   if (!filter_) return false;
   const uint64_t hash = Hash(item, filter_->seed());
+  if (!window_) return filter_->Erase(hash);
+  if (faults.erases_newest_copy && filter_->MayContain(hash)) return filter_->Erase(hash);
+  for (Window::Slice& slice : window_->older()) {
+    if (slice.number >= since && slice.filter->MayContain(hash)) return slice.filter->Erase(hash);
+  }
   return filter_->Erase(hash);
+}
+
+std::vector<Window::Slice> TrustedFilter::BeginSlice(uint64_t number, uint64_t elapsed_ms,
+                                                     Moment now, AnyFilter filter) {
+  auto over = window_->Begin(number, elapsed_ms, now, generation_, &*filter_, std::move(filter));
+  generation_ = NewGeneration();
+  return over;
+}
+
+std::optional<uint64_t> TrustedFilter::SliceOf(uint64_t generation, Moment now) const {
+  const auto if_alive = [&](uint64_t number) {
+    return window_->Lives(number, now) ? std::optional(number) : std::nullopt;
+  };
+  if (generation == generation_) return if_alive(window_->newest());
+  for (const Window::Slice& slice : window_->older()) {
+    if (slice.generation == generation && generation != 0) return if_alive(slice.number);
+  }
+  return std::nullopt;
+}
+
+bool TrustedFilter::HasGeneration(uint64_t generation) const {
+  if (generation == generation_ || !window_) return generation == generation_;
+  return std::ranges::any_of(window_->older(), [generation](const Window::Slice& slice) {
+    return slice.generation == generation && generation != 0;
+  });
 }
 
 bool TrustedFilter::InsertIntoRebuild(uint64_t hash) {
@@ -229,6 +341,8 @@ void TrustedFilter::Prefetch(std::span<const std::string_view> items) const try 
     if (filter == nullptr) continue;
     for (size_t i = 0; i < items.size(); ++i) hashes[i] = Hash(items[i], filter->seed());
     (void)filter->MayContain(hashes);
+    if (!window_) continue;
+    for (const Window::Slice& slice : window_->older()) (void)slice.filter->MayContain(hashes);
   }
 } catch (const std::bad_alloc&) {  // it was a wish
 }
@@ -237,7 +351,10 @@ void TrustedFilter::Prefetch(std::span<const std::string_view> items) const try 
 uint64_t TrustedFilter::NewGeneration() { return (SeedFromSystem() >> 11) + 1; }
 
 void TrustedFilter::Trust(uint64_t time) {
-  if (trusted_time_ != time || time == 0) generation_ = NewGeneration();
+  if (trusted_time_ != time || time == 0) {
+    generation_ = NewGeneration();
+    if (window_) window_->ForgetGenerations();
+  }
   trusted_time_ = time;
 }
 

@@ -16,6 +16,8 @@
 // reads from the database (AddToRebuild). It receives no erase: the row may not be in it yet, and
 // the erase would remove another row with the same fingerprint. A rebuild may replace the filter
 // only if no add was lost or refused since its start.
+//
+// A filter with a window (window.h) forgets items after a time. It has no rebuild.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +26,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tamis/base/status.h"
 #include "tamis/filter/any_filter.h"
+#include "tamis/redis/window.h"
 
 namespace tamis::redis {
 
@@ -66,6 +71,9 @@ class TrustedFilter {
   // Holds the filter, not trusted.
   TrustedFilter(Metadata metadata, AnyFilter filter)
       : metadata_(std::move(metadata)), filter_(std::move(filter)) {}
+  // Holds the filter of the first slice of a window, not trusted.
+  TrustedFilter(Metadata metadata, AnyFilter filter, Window window)
+      : metadata_(std::move(metadata)), filter_(std::move(filter)), window_(std::move(window)) {}
   // Holds a rebuild and no filter; empty() is true until the rebuild is committed.
   TrustedFilter(Metadata metadata, Rebuild rebuild)
       : metadata_(std::move(metadata)), rebuild_(std::move(rebuild)) {}
@@ -75,12 +83,14 @@ class TrustedFilter {
   static Result<TrustedFilter> FromHeader(std::string_view header, uint64_t greatest_bytes);
   struct Saved {
     std::string header;
-    std::string bytes;  // of the filter, then of the rebuild; while partial, those received so far
+    // The filter, then the older slices of a window or the rebuild; while partial, what was
+    // received so far.
+    std::string bytes;
   };
   // The filter is saved as trusted if it is trusted at `time`, and its rebuild as sound if it is
   // sound at `time`; pass the present time of trust, or one in which nothing is trusted. `in_log`
-  // becomes Metadata::was_in_log.
-  Saved Save(uint64_t time, bool in_log = false) const;
+  // becomes Metadata::was_in_log. A window is saved with its time at `now`.
+  Saved Save(uint64_t time, bool in_log = false, Moment now = {}) const;
   // The header without trust, sizes and times: equal on all servers with equal contents, whether
   // or not they trust the filter.
   std::string HeaderToCompare() const;
@@ -91,13 +101,17 @@ class TrustedFilter {
 
   bool partial() const { return partial_; }            // chunks are missing
   bool empty() const { return !filter_.has_value(); }  // partial, or there is only a rebuild
-  AnyFilter& filter() { return *filter_; }             // REQUIRES: !empty()
+  // The filter that takes the adds: of a window that of the newest slice. REQUIRES: !empty()
+  AnyFilter& filter() { return *filter_; }
   const AnyFilter& filter() const { return *filter_; }
   const Metadata& metadata() const { return metadata_; }
 
   uint64_t received() const { return received_.size(); }  // bytes, while partial
   // Bytes of filter and rebuild together, as the header says.
-  uint64_t promised() const { return metadata_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
+  uint64_t promised() const {
+    return metadata_.bytes + (window_ ? window_->OlderBytes() : 0) +
+           (rebuild_ ? rebuild_->bytes : 0);
+  }
 
   size_t SizeBytes() const {
     return SizeBytes([](size_t size) { return size; });
@@ -109,6 +123,12 @@ class TrustedFilter {
   // REQUIRES: !partial()
   void Prefetch(std::span<const std::string_view> items) const;
 
+  // The answers of the filter and, if it has a window, of the older slices that live at `now`.
+  // REQUIRES: !empty()
+  bool MayContain(uint64_t hash, Moment now) const;
+  Bitmap MayContain(std::span<const uint64_t> hashes, Moment now) const;
+  uint64_t Count(Moment now) const;
+
   // kPerhaps: the filter may have contained the item before. kFull: the filter refused it.
   enum class Added { kNew, kPerhaps, kFull };
   // Adds the item to the filter and to the rebuild. Without a filter the result is the rebuild's.
@@ -116,7 +136,23 @@ class TrustedFilter {
   Added Add(std::string_view item);
   // True when the filter contained the item and erased it. The rebuild keeps the item and counts
   // it in Rebuild::skipped. REQUIRES: !partial()
-  bool Erase(std::string_view item);
+  //
+  // With a window: erases the oldest copy in the slices from number `since` on. The copies that
+  // remain are found longer than the one that went, so every other item with this fingerprint is
+  // found for its time. REQUIRES: the item was added in one of these slices, and that of `since` is
+  // still there.
+  bool Erase(std::string_view item, uint64_t since = 0);
+
+  Window* window() { return window_ ? &*window_ : nullptr; }  // nullptr: items stay
+  const Window* window() const { return window_ ? &*window_ : nullptr; }
+  // `filter`, empty and made with the same options and seed, takes the adds from now on, as slice
+  // `number`, which began `elapsed_ms` ago. Returns the slices that are over, whose memory may take
+  // long to free. REQUIRES: a window, and number > window()->newest().
+  std::vector<Window::Slice> BeginSlice(uint64_t number, uint64_t elapsed_ms, Moment now,
+                                        AnyFilter filter);
+  // The slice that took adds when generation() was this number; nullopt when there is none, or it
+  // is over. REQUIRES: a window.
+  std::optional<uint64_t> SliceOf(uint64_t generation, Moment now) const;
 
   Rebuild* rebuild() { return rebuild_ ? &*rebuild_ : nullptr; }
   const Rebuild* rebuild() const { return rebuild_ ? &*rebuild_ : nullptr; }
@@ -135,7 +171,9 @@ class TrustedFilter {
   void set_incomplete() { metadata_.incomplete = true; }
 
   // Keeps a copy of the value, which is sent in parts and does not change while the value does.
-  const Saved& BeginDump(uint64_t time) { return dump_.emplace(Save(time)); }
+  const Saved& BeginDump(uint64_t time, Moment now) {
+    return dump_.emplace(Save(time, false, now));
+  }
   const Saved* dump() const { return dump_ ? &*dump_ : nullptr; }
   void EndDump() { dump_.reset(); }
 
@@ -153,7 +191,12 @@ class TrustedFilter {
   // Doubt(), and when the filter becomes trusted again. Each server draws its own and never saves
   // it. A client that reads the generation before it deletes a row, and erases with that
   // generation, knows that the filter contains the row. Never 0.
+  //
+  // With a window it identifies the newest slice, and changes with it. A client that reads it
+  // before it adds, and keeps it with the row, can erase the row as long as that slice is there.
   uint64_t generation() const { return generation_; }
+  // Whether this filter, or a slice of it that is there, has or had that generation.
+  bool HasGeneration(uint64_t generation) const;
 
   struct Counters {
     uint64_t hits = 0;
@@ -168,9 +211,11 @@ class TrustedFilter {
   TrustedFilter() = default;
   static uint64_t NewGeneration();
   bool InsertIntoRebuild(uint64_t hash);
+  Status DecodeAll(std::string_view bytes);
 
   Metadata metadata_;
   std::optional<AnyFilter> filter_;
+  std::optional<Window> window_;
   std::optional<Rebuild> rebuild_;
   bool partial_ = false;
   std::string received_;       // while partial

@@ -28,8 +28,11 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   TamisKey dest = Open(ctx, words, kRead | kWrite);
   if (dest.other_type()) return error(kWrongType);
+  constexpr char kWindowed[] =
+      "ERR a filter with WINDOW is not united: its items leave it at times of their own";
   if (dest.get() != nullptr) {
     if (!Whole(ctx, dest)) return;
+    if (dest->window() != nullptr) return error(kWindowed);
     if (dest->rebuild() != nullptr) {
       return error("ERR a rebuild is under way: COMMIT or ABORT it first");
     }
@@ -38,6 +41,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   if (dest.get() != nullptr) parts.push_back(dest.get());
   for (TamisKey& source : sources) {
     if (!Whole(ctx, source)) return;
+    if (source->window() != nullptr) return error(kWindowed);
     if (source->empty()) return error("ERR there is only a rebuild: COMMIT it");
     // A server opens a key twice: the same one may be named more often.
     if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());

@@ -12,6 +12,8 @@ namespace tamis::redis {
 namespace {
 
 constexpr char kDefaultType[] = "blocked-quotient";
+// A slice has a low rate, which this one has in small steps: each bit halves it.
+constexpr char kDefaultTypeOfSlices[] = "cuckoo";
 
 }  // namespace
 
@@ -19,6 +21,16 @@ std::string WantedFilter::Rate() const {
   char rate[32];
   std::snprintf(rate, sizeof(rate), "%.17g", options.fpr);
   return rate;
+}
+
+double WantedFilter::BytesOfOne() const {
+  const FilterOptions one = OptionsOfOne();
+  return AnyFilter::BitsPerKey(*type, one.fpr) / 8 * static_cast<double>(one.capacity);
+}
+
+double WantedFilter::RateAtCapacity() const {
+  const std::vector<double> rates(slices + 1, AnyFilter::FprAtCapacity(*type, OptionsOfOne().fpr));
+  return Window::RateOver(rates);
 }
 
 bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
@@ -35,12 +47,30 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
   std::optional<long long> seed;
   std::optional<long long> id;
   std::optional<long long> lease;
+  std::optional<long long> window;
+  std::optional<long long> slices;
   std::vector<Option> known = {{.name = "TYPE", .value = &type, .no_value = kUnknownWord}};
   if (purpose != Purpose::kSize) {
     known.push_back(
         {.name = "SEED", .value = &seed, .bad = "ERR bad seed", .no_value = kUnknownWord});
   }
-  if (purpose == Purpose::kReserve) known.push_back({"GUARD", &wanted->guard});
+  if (purpose == Purpose::kReserve) {
+    known.push_back({"GUARD", &wanted->guard});
+    known.push_back({.name = "WINDOW",
+                     .value = &window,
+                     .bad = "ERR bad window: it is 1 to 1000000000 seconds",
+                     .least = 1,
+                     .greatest = Window::kGreatestSeconds,
+                     .no_value = kUnknownWord});
+  }
+  if (purpose != Purpose::kRebuild) {
+    known.push_back({.name = "SLICES",
+                     .value = &slices,
+                     .bad = "ERR bad slices: a window has 1 to 64",
+                     .least = 1,
+                     .greatest = Window::kGreatestSlices,
+                     .no_value = kUnknownWord});
+  }
   if (purpose == Purpose::kRebuild) {
     known.push_back(
         {.name = "ID", .value = &id, .bad = "ERR bad id", .least = 0, .no_value = kUnknownWord});
@@ -57,10 +87,19 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
   // One that every language can hold.
   wanted->id = id ? static_cast<uint64_t>(*id) : SeedFromSystem() >> 11;
   if (lease) wanted->lease_s = static_cast<uint64_t>(*lease);
-  if (const Status status = options.Validate(); !status.ok()) {
-    return error("ERR " + status.message());
+  if (slices && !window && purpose == Purpose::kReserve) {
+    return error("ERR SLICES are those of a WINDOW: say its seconds");
   }
-  wanted->type = AnyFilter::FindType(type == nullptr ? kDefaultType : std::string(TextOf(type)));
+  if (window) wanted->window_s = static_cast<uint64_t>(*window);
+  if (slices || window) {
+    wanted->slices = slices ? static_cast<uint64_t>(*slices) : Window::kDefaultSlices;
+  }
+  for (const FilterOptions& checked : {options, wanted->OptionsOfOne()}) {
+    const Status status = checked.Validate();
+    if (!status.ok()) return error("ERR " + status.message());
+  }
+  const std::string_view by_default = wanted->slices == 0 ? kDefaultType : kDefaultTypeOfSlices;
+  wanted->type = AnyFilter::FindType(type == nullptr ? by_default : TextOf(type));
   // A type that is not known may come from the wire with any bytes: they do not belong in an error.
   if (wanted->type == nullptr || wanted->type->fixed) {
     std::string names;
@@ -85,7 +124,7 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
 }
 
 std::optional<AnyFilter> Create(Ctx* ctx, const WantedFilter& wanted) {
-  auto filter = AnyFilter::Create(wanted.type->name, wanted.options);
+  auto filter = AnyFilter::Create(wanted.type->name, wanted.OptionsOfOne());
   if (filter.ok()) return std::move(*filter);
   CommandLost(ctx, false);
   server.ReplyWithError(ctx, ("ERR " + filter.status().message()).c_str());

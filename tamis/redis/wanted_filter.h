@@ -7,6 +7,7 @@
 
 #include "tamis/filter/any_filter.h"
 #include "tamis/redis/command.h"
+#include "tamis/redis/window.h"
 
 namespace tamis::redis {
 
@@ -14,11 +15,19 @@ struct WantedFilter {
   FilterOptions options;
   const FilterType* type = nullptr;
   bool guard = false;
+  uint64_t window_s = 0;  // 0 = items stay
+  uint64_t slices = 0;    // of the window; 0 = it has none
   uint64_t id = 0;
   uint64_t lease_s = 600;
 
-  double BitsPerKey() const { return AnyFilter::BitsPerKey(*type, options.fpr); }
-  double Bytes() const { return BitsPerKey() / 8 * static_cast<double>(options.capacity); }
+  // The options of a filter that is made: with a window, of one slice.
+  FilterOptions OptionsOfOne() const {
+    return slices == 0 ? options : Window::SliceOptions(options, slices);
+  }
+  double BytesOfOne() const;
+  double Bytes() const { return BytesOfOne() * static_cast<double>(slices + 1); }  // of all slices
+  double BitsPerKey() const { return Bytes() * 8 / static_cast<double>(options.capacity); }
+  double RateAtCapacity() const;
   std::string Rate() const;  // as a word for a replica
 };
 

@@ -169,6 +169,9 @@ def other_places_are_refused():
         follow(server.path, "+a\n=6\n", "5")
         assert client("TAMIS.CHECK", "rows", "a") == [1]
         assert "line 1 of the feed" in follow(server.path, "a\n", "6", expect=1)
+        client("DEL", "rows")
+        assert client("TAMIS.RESERVE", "rows", "0.01", "100", "WINDOW", "60") == "OK"
+        assert "made with WINDOW" in follow(server.path, "+a\n=6\n", "5", expect=1)
 
 
 def a_rebuild_comes_between(fault):

@@ -75,6 +75,9 @@ class Tamis:
                   ("TAMIS.REBUILD t COMMIT ID 1", False), ("TAMIS.REBUILD t COMMIT", True),
                   ("TAMIS.REBUILD t COMMIT", False), ("TAMIS.SCANDUMP t 0", False),
                   ("TAMIS.UNION u t", True), ("TAMIS.UNION u none", False),
+                  ("TAMIS.RESERVE w 0.01 100 WINDOW 1000", True), ("TAMIS.ADD w x", True),
+                  ("TAMIS.DEL w x", False), ("TAMIS.REBUILD w START 0.01 100", False),
+                  ("TAMIS.UNION w t", False), ("TAMIS.SLICE w BEGIN 1 0 0", False),
                   ("TAMIS.LOADCHUNK t 1 x", False), ("TAMIS.SIZE 0.01 100", False)]
 
     @staticmethod

@@ -20,7 +20,7 @@ OTHERS = ("blocked", "bloom", "scalable-bloom")
 
 
 def fields(**expected):
-    return info_fields(expected, number=22)
+    return info_fields(expected, number=24)
 
 
 RESERVE = [
@@ -57,6 +57,25 @@ RESERVE = [
     *((words, expected) for doubt in ("TAMIS.DOUBT a", "TAMIS.DOUBTALL") for words, expected in
       ((doubt, OK), ("TAMIS.INFO a", fields(State=b"not trusted")), ("TAMIS.TRUST a", OK),
        ("TAMIS.INFO a", fields(State=b"trusted")))),
+    *((f"TAMIS.RESERVE w 0.01 100 WINDOW {n}", Error("ERR bad window: it is 1 to 1000000000 seconds"))
+      for n in ("x", "0", "-1", "1.5", "1000000001", str(2**63))),
+    *((f"TAMIS.RESERVE w 0.01 100 WINDOW 60 SLICES {n}", Error("ERR bad slices: a window has 1 to 64"))
+      for n in ("x", "0", "-1", "65", str(2**63))),
+    ("TAMIS.RESERVE w 0.01 100 SLICES 4", Error("ERR SLICES are those of a WINDOW: say its seconds")),
+    ("TAMIS.RESERVE w 0.01 100 WINDOW", UNKNOWN), ("TAMIS.RESERVE w 0.01 100 WINDOW 1 SLICES", UNKNOWN),
+    ("TAMIS.RESERVE w 0.00000001 100 WINDOW 60 SLICES 64", starts("ERR cannot make a filter: fpr is")),
+    ("TAMIS.RESERVE w 0.01 1000 window 1000000000 slices 3 GUARD", OK),
+    ("TAMIS.INFO w", fields(Type=b"cuckoo", Guard=1, Capacity=1000, Window=1000000000, Slices=3, Items=0)),
+    ("TAMIS.ADD w x", [1], [1]), ("TAMIS.CHECK w x", [-1], [-1]), ("TAMIS.TRUST w", OK),
+    ("TAMIS.CHECK w x y", [1, 0], [1, 0]), ("TAMIS.ADD w x", [0], [0]), ("TAMIS.DEL w x", [-1], [-1]),
+    ("TAMIS.COUNT w", 2), ("TAMIS.INFO w", fields(Items=2, Skipped_erases=1)),
+    ("TAMIS.RESERVE blockedw 0.01 100 TYPE blocked WINDOW 60", OK),
+    ("TAMIS.INFO blockedw", fields(Type=b"blocked", Window=60, Slices=4, State=b"trusted")),
+    ("TAMIS.DELIF blockedw 1 x", Error("ERR a filter of this type does not erase: make one of another TYPE")),
+    *((f"TAMIS.SLICE {rest}", starts("ERR servers send TAMIS.SLICE")) for rest in
+      ("w BEGIN 1 0 0", "none BEGIN 1 0 0", "w DEL 0 x", "w OTHER x y")),
+    ("TAMIS.SLICE w BEGIN", arity("tamis.slice")),
+    ("TAMIS.INFO a", fields(Window=0, Slices=0)),
     ("TAMIS.RESERVE b 0.01 100 TYPE cuckoo", OK),
     ("TAMIS.INFO b", fields(Type=b"cuckoo", Guard=0, State=b"trusted")),
 ]
@@ -126,6 +145,9 @@ MORE = [
     ("TAMIS.SIZE 0.01 0", Error("ERR bad capacity")), ("TAMIS.SIZE 0.01 100 GUARD", UNKNOWN),
     ("TAMIS.SIZE 0.01 100 SEED 1", UNKNOWN), ("TAMIS.SIZE 0.01 100 TYPE none", starts("ERR no such type")),
     ("TAMIS.SIZE 0.01 4294967296", starts("ERR cannot make a filter: capacity is")),
+    ("TAMIS.SIZE 0.01 1000000 SLICES 4", near(Type=b"cuckoo", Bytes=2.29e6, Bits_per_key=15.8, Rate=0.0092)),
+    ("TAMIS.SIZE 0.01 100 SLICES 0", Error("ERR bad slices: a window has 1 to 64")),
+    ("TAMIS.SIZE 0.01 100 WINDOW 60", UNKNOWN),
     ("TAMIS.SIZE 0.01 1000000 TYPE blocked",
      near(Type=b"blocked", Bytes=1.44e6, Bits_per_key=10.4, Rate=0.01)),
     ("TAMIS.SIZE 0.01 1000000", near(Type=b"blocked-quotient", Bytes=1.71e6, Bits_per_key=12.8, Rate=0.0027)),
