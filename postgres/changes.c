@@ -110,8 +110,7 @@ static void NameChange(void* argument) {
   const Sending* sending = argument;
   const Change* change = list_nth(changes, sending->first);
   static const char* const kVerbs[] = {"INSERT into", "UPDATE of", "DELETE from"};
-  const char* before =
-      sending->first == 0 ? "none was made before" : "those before were made and stand";
+  const char* before = sending->first == 0 ? "none was made before" : "those before were made";
   if (sending->request != NULL && TamisMayHaveRun(sending->request) &&
       geterrcode() != ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN) {
     errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN);
@@ -124,7 +123,7 @@ static void NameChange(void* argument) {
   } else {
     errcontext(
         "sending changes %d to %d of %d of the transaction, %s table \"%s\"; %s, and some "
-        "of these may stand too",
+        "of these may have been made too",
         sending->first + 1, sending->first + sending->rows, list_length(changes),
         kVerbs[change->kind], change->table, before);
   }
@@ -184,7 +183,7 @@ static void CheckOutcome(const Change* change, int rows, Jsonb* document) {
   }
   ereport(ERROR,
           (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-           errmsg("a row of table \"%s\" was changed by somebody else since this transaction "
+           errmsg("a row of table \"%s\" was changed by another client since this transaction "
                   "read it",
                   change->table),
            errhint("Run the transaction again.")));

@@ -394,8 +394,8 @@ static int SqlStateOf(int status, const char* detail) {
     case 507:
       return ERRCODE_FDW_OUT_OF_MEMORY;
     default:
-      return strstr(detail, "changed by somebody else") != NULL ? ERRCODE_T_R_SERIALIZATION_FAILURE
-                                                                : ERRCODE_FDW_ERROR;
+      return strstr(detail, "changed by another client") != NULL ? ERRCODE_T_R_SERIALIZATION_FAILURE
+                                                                 : ERRCODE_FDW_ERROR;
   }
 }
 
@@ -416,7 +416,7 @@ void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bo
                        : 0,
              errhint("Look at the option \"url\": %s.", settings->url)));
   }
-  if (status == 409 && strstr(detail, "made anew") != NULL) {
+  if (status == 409 && strstr(detail, "created again") != NULL) {
     // Plans, also those of prepared statements, were made for the table before.
     TamisForgetTables();
     InvalidateSystemCaches();

@@ -38,7 +38,7 @@ typedef struct TamisTable {
   TamisColumn* columns;
   int order_count;
   TamisOrder* orders;  // the first one is the key's
-  uint32 id;           // another one after the table was dropped and made anew
+  uint32 id;           // another one after the table was dropped and created again
   double estimated_rows;
 } TamisTable;
 

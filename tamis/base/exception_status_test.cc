@@ -29,7 +29,7 @@ TEST(ExceptionStatusTest, OtherExceptionsKeepTheirText) {
   EXPECT_EQ(Throwing(std::system_error(again)).code(), StatusCode::kResourceExhausted);
 }
 
-TEST(ExceptionStatusTest, AValueIsGivenOn) {
+TEST(ExceptionStatusTest, ValueIsReturnedUnchanged) {
   EXPECT_EQ(*WithoutExceptions([]() -> Result<int> { return 5; }), 5);
 }
 

@@ -24,7 +24,7 @@ TEST(StatusTest, AssignOrReturnPassesValuesAndErrorsOn) {
   EXPECT_EQ(Quarter(6).status(), InvalidArgument("cannot halve 3"));
 }
 
-TEST(StatusTest, ContextStandsBeforeTheMessageAndLeavesOkAlone) {
+TEST(StatusTest, ContextPrecedesTheMessageAndOkStaysOk) {
   EXPECT_EQ(NotFound("no table \"t\"").WithContext("cannot import"),
             NotFound("cannot import: no table \"t\""));
   EXPECT_TRUE(Status::Ok().WithContext("cannot import").ok());

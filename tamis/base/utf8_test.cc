@@ -18,7 +18,7 @@ TEST(Utf8Test, CharactersOfEachLengthAreValid) {
   EXPECT_EQ(FindInvalidUtf8(std::string_view("a\0b", 3)), kNone);
 }
 
-TEST(Utf8Test, OtherBytesAreFoundWhereTheyStand) {
+TEST(Utf8Test, PositionOfInvalidBytesIsFound) {
   for (const char* text :
        {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x9f\xbf", "\xe6\x97",
         "\xe6\x97(", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80", "\xf4\x90\x80\x80",

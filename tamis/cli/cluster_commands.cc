@@ -209,9 +209,9 @@ Status ShowStatus(Connection* connection, const Options& options) {
         "regions; {}\n",
         server["name"].get<std::string>(), server["state"].get<std::string>(),
         Number(server["regions"]), FilterMemory(server),
-        server["filters_of_bits"] == 0
-            ? ""
-            : fmt::format(", {} of bits alone for want of room", Number(server["filters_of_bits"])),
+        server["filters_of_bits"] == 0 ? ""
+                                       : fmt::format(", {} of bits alone for lack of memory",
+                                                     Number(server["filters_of_bits"])),
         Number(server["feed_events"]), Number(server["feed_bytes"]), Number(server["searches"]),
         Number(server["regions_searched"]), FollowersOf(server));
     if (server["file_filters_asked"] == 0 && server["file_filters_missing"] == 0) continue;
@@ -222,7 +222,8 @@ Status ShowStatus(Connection* connection, const Options& options) {
         Number(server["file_filters_missing"]));
   }
   fmt::print(
-      "routing  {} regions of {} servers, filters {}; {} not known, {} of these for want of room\n",
+      "routing  {} regions of {} servers, filters {}; {} not known, {} of these for lack of "
+      "memory\n",
       Number(known["regions"]), Number(known["servers"]), FilterMemory(known),
       Number(known["indexes_missing"]), Number(known["indexes_left_out"]));
   for (const auto& table : status["tables"]) {

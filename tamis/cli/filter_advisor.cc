@@ -59,9 +59,9 @@ Result<std::string> FilterAdvice(const FilterOptions& options, const FilterNeeds
     if (!needs.MetBy(type) || !keeps_rate || &type == best) continue;
     const double more = 100 * (bits / best_bits - 1);
     if (&type < best) {
-      others += fmt::format("  {} would come first, and takes {:.0f} % more\n", type.name, more);
+      others += fmt::format("  {} would rank first, but takes {:.0f} % more\n", type.name, more);
     } else if (more < -1) {
-      others += fmt::format("  {} takes {:.0f} % less, and comes later\n", type.name, -more);
+      others += fmt::format("  {} takes {:.0f} % less, but ranks lower\n", type.name, -more);
     }
   }
   return table +

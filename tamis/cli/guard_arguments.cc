@@ -26,7 +26,7 @@ Result<KeyReader::Format> GuardArguments::Format() const {
 Result<KeySource::Options> GuardArguments::Source() const {
   TAMIS_ASSIGN_OR_RETURN(const KeyReader::Format read_as, Format());
   if (!query.empty() && database.empty()) {
-    return InvalidArgument("--query is asked of a PostgreSQL: say with --database which one");
+    return InvalidArgument("--query needs --database, the PostgreSQL that it is sent to");
   }
   KeySource::Options options;
   options.command = command;

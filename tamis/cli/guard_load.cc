@@ -137,7 +137,7 @@ struct Loaded {
 // A sentence for a source that prints keys more than once; each repetition takes room in the
 // filter.
 std::string NotUnique(const KeyRepeats& repeats) {
-  return fmt::format("{:.0f} % of the keys came before: the column is not unique",
+  return fmt::format("{:.0f} % of the keys were read before: the column is not unique",
                      repeats.Share() * 100);
 }
 
@@ -184,7 +184,7 @@ Result<Loaded> ReadInto(const GuardArguments& arguments, FilterRebuild* rebuild,
   if (repeats.Share() > 0) arguments.Say(NotUnique(repeats) + "; erases may leave copies behind");
   if (loaded.keys < arguments.at_least) {
     return FailedPrecondition(
-        fmt::format("there came {} rows, and at least {} were expected (--at-least)", loaded.keys,
+        fmt::format("{} rows were read, but at least {} were expected (--at-least)", loaded.keys,
                     arguments.at_least));
   }
   return loaded;
@@ -295,7 +295,8 @@ Status LoadFilter(const GuardArguments& arguments) {
   const bool started_before = arguments.id != GuardArguments::kNone;
   if (arguments.command.empty() && arguments.query.empty() && !started_before) {
     return InvalidArgument(
-        "cannot load lines of standard input: who gives them may have read the rows before the "
+        "cannot load lines of standard input: the program that prints them may have read the rows "
+        "before the "
         "rebuild began; say --query or --command, or begin with `tamis guard start` and say its "
         "--id");
   }

@@ -5,7 +5,7 @@
 namespace tamis {
 namespace {
 
-TEST(ErrorTest, EveryCodeComesBackAsItWent) {
+TEST(ErrorTest, EveryCodeSurvivesARoundTrip) {
   for (int code = 1; code <= static_cast<int>(StatusCode::kInternal); ++code) {
     pb::Error error;
     const Status sent(static_cast<StatusCode>(code), "what it was");
@@ -26,7 +26,7 @@ TEST(ErrorTest, AnUnknownCodeIsAnInternalError) {
   EXPECT_EQ(status.message(), "error 4711 of a newer region server: what it was");
 }
 
-TEST(ErrorTest, AnErrorThatIsThereIsNeverOk) {
+TEST(ErrorTest, ErrorMessageWithCodeOkIsAnError) {
   pb::Error error;
   EXPECT_EQ(FailureOf(error).code(), StatusCode::kDataLoss);
   SetError(Unavailable("what it was"), &error);

@@ -5,7 +5,7 @@
 namespace tamis {
 namespace {
 
-TEST(JobTableTest, AJobIsToldOfUntilAndAfterItHasEnded) {
+TEST(JobTableTest, StateOfAJobIsKnownBeforeAndAfterItsEnd) {
   JobTable jobs;
   const uint64_t job = jobs.Add({.kind = JobSpec::Kind::kCheck, .table = "t"}, 3);
   jobs.Update(job, [](JobInfo* info) { ++info->done; });

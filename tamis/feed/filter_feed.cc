@@ -378,7 +378,7 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     if (abandoned_) {
       status = DeadlineExceeded(
           "the region server shut down while the write waited for coordinators; "
-          "it may stand");
+          "it may have been carried out");
     } else if (acknowledged && now >= not_before) {
       // Nothing to wait for.
     } else {
@@ -398,7 +398,8 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
 void FilterFeed::Over::Call() {
   for (auto& [sequence, waiter] : acknowledged) waiter.done(Status::Ok());
   for (auto& [sequence, waiter] : late) {
-    waiter.done(DeadlineExceeded("coordinators did not acknowledge in time; the write may stand"));
+    waiter.done(DeadlineExceeded(
+        "coordinators did not acknowledge in time; the write may have been carried out"));
   }
 }
 

@@ -262,7 +262,7 @@ TEST_F(WholeStateTest, KeepsNothingOfAnotherOpening) {
   EXPECT_EQ(State(), "");
 }
 
-TEST_F(FilterFeedTest, NothingIsKeptWhileNobodyListens) {
+TEST_F(FilterFeedTest, NoEventIsKeptWithoutACoordinator) {
   auto feed = MakeFeed({.lease = seconds(1), .silence = seconds(4)});
   feed->Append(Opened(1));
   for (uint64_t i = 0; i < 100; ++i) feed->Append(Flips(1, i));
@@ -381,7 +381,7 @@ TEST_F(FilterFeedTest, BitsThatDoNotFitComeInParts) {
   EXPECT_EQ(reply.projections(1).layers(0).size(), 36u);
 }
 
-TEST_F(FilterFeedTest, PollThatCannotBeParkedIsToldWhenToRetry) {
+TEST_F(FilterFeedTest, PollThatCannotBeParkedGetsATimeToRetry) {
   auto feed = MakeFeed({.max_parked = 1, .next_poll = milliseconds(20)});
   auto& parked = Poll(feed.get(), 0, milliseconds(300), 1);
   EXPECT_FALSE(parked.has_value());
@@ -396,7 +396,7 @@ TEST_F(FilterFeedTest, PollThatCannotBeParkedIsToldWhenToRetry) {
   EXPECT_EQ((*Poll(feed.get(), 0, milliseconds(300), 2))->next_poll_ns(), 0u) << "there is news";
 }
 
-TEST_F(FilterFeedTest, AVersionOfATableIsToldOnce) {
+TEST_F(FilterFeedTest, VersionOfATableIsAnnouncedOnce) {
   auto feed = MakeFeed();
   feed->TellTable(1, 3);
   feed->TellTable(1, 3);
@@ -511,7 +511,7 @@ TEST_F(FilterFeedTest, AWaitDoesNotEndBeforeItsMoment) {
   EXPECT_EQ(status, Status::Ok());
 }
 
-TEST_F(FilterFeedTest, ItIsCrowdedWhileTheMostPutsWait) {
+TEST_F(FilterFeedTest, IsCrowdedWhileTheMaximumOfPutsWaits) {
   auto feed = MakeFeed({.max_waiting = 2});
   Poll(feed.get(), 0);
   const uint64_t sequence = feed->Append(Flips(1, 2));
@@ -555,7 +555,7 @@ TEST_F(FilterFeedTest, APollThatWantsBitsIsAnsweredAtOnceWhateverItMayWait) {
 }
 
 // A switch of the randomized tests.
-TEST_F(FilterFeedTest, TheFaultOfClosingsThatAreNotToldConcernsNoOtherEvent) {
+TEST_F(FilterFeedTest, FaultNoCloseEventDropsNoOtherEvent) {
   auto feed = MakeFeed({.faults = {.no_close_event = true}});
   EXPECT_EQ(feed->Append(Opened(1)), 1u);
   EXPECT_EQ(feed->Append(Opened(2)), 2u);
@@ -597,7 +597,8 @@ TEST_F(FilterFeedTest, AWaitEndsAtItsDeadline) {
   executor_.RunFor(seconds(3));
   ASSERT_TRUE(wait.has_value());
   EXPECT_EQ(wait->code(), StatusCode::kDeadlineExceeded);
-  EXPECT_NE(wait->message().find("may stand"), std::string::npos) << wait->message();
+  EXPECT_NE(wait->message().find("may have been carried out"), std::string::npos)
+      << wait->message();
 }
 
 // A coordinator that applies one reply after the other, on whatever thread brings it.

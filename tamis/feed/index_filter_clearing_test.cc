@@ -322,7 +322,7 @@ TEST(IndexFilterClearingTest, AWriteOfUnknownOutcomeKeepsItsCell) {
   EXPECT_TRUE(scene.filter().WantsClearing());
 }
 
-TEST(IndexFilterClearingTest, RangesAreNarrowedToWhatStands) {
+TEST(IndexFilterClearingTest, RangesAreNarrowedToTheExistingValues) {
   Scene scene({}, {"b", "d", "f", "l"});
   for (const Step& step : Erase("l") + Erase("b") + Clear()) step(&scene);
   EXPECT_EQ(scene.copy().range, (std::pair<std::string, std::string>("d", "f")));
@@ -335,7 +335,7 @@ TEST(IndexFilterClearingTest, RangesAreNarrowedToWhatStands) {
   EXPECT_FALSE(scene.Misses());
 }
 
-TEST(IndexFilterClearingTest, SnapshotsKeepCellsAndWhatIsToBeCleared) {
+TEST(IndexFilterClearingTest, SnapshotsKeepCellsAndPendingClearings) {
   Scene scene({}, {"b", "d", "f", "l"});
   for (const Step& step : Erase("d") + Erase("l")) step(&scene);
   const std::string bytes = *scene.filter().Snapshot();

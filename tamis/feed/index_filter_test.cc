@@ -437,7 +437,7 @@ class WaitForTest : public IndexFilterTest {
   std::unique_ptr<IndexFilter> filter_ = Filled(3);
 };
 
-TEST_F(WaitForTest, NothingOnceAllIsApplied) {
+TEST_F(WaitForTest, WaitsForNothingOnceAllIsApplied) {
   Applied();
   EXPECT_EQ(WaitFor(Entry(1)), 0u);
 }
@@ -451,7 +451,7 @@ TEST_F(WaitForTest, ValueInThePublishedRangeWaitsForNoLaterWidening) {
   EXPECT_EQ(WaitFor(Entry(1)), 0u);
 }
 
-TEST_F(WaitForTest, TheFlipsOfOthers) {
+TEST_F(WaitForTest, WaitsForFlipsOfOtherWrites) {
   Applied();
   const uint64_t flipped = Add(Entry(9));
   Add(Entry(9));  // flips nothing
@@ -461,7 +461,7 @@ TEST_F(WaitForTest, TheFlipsOfOthers) {
 }
 
 // The bit was set, which is applied, and cleared, and is set again, which is not.
-TEST_F(WaitForTest, AFlipWhoseBitWasFlippedBefore) {
+TEST_F(WaitForTest, WaitsForTheLastFlipOfABit) {
   Applied();
   Add(Entry(9));
   Applied();
@@ -470,7 +470,7 @@ TEST_F(WaitForTest, AFlipWhoseBitWasFlippedBefore) {
   EXPECT_GE(WaitFor(Entry(9)), again);
 }
 
-TEST_F(WaitForTest, ThePublicationThatReplacedAnotherGeneration) {
+TEST_F(WaitForTest, WaitsForThePublicationThatReplacedAGeneration) {
   Applied();
   filter_->BeginGeneration(false);
   const EntryKey entry = Entry(1);
@@ -482,7 +482,7 @@ TEST_F(WaitForTest, ThePublicationThatReplacedAnotherGeneration) {
 }
 
 // All bits of the value are set by others, by chance, and only its range is news.
-TEST_F(WaitForTest, TheWideningAlone) {
+TEST_F(WaitForTest, WaitsForTheWideningOfTheRange) {
   Applied();
   EntryKey entry = Entry(1);
   entry.first = "zzz";
@@ -494,7 +494,7 @@ TEST_F(WaitForTest, TheWideningAlone) {
 }
 
 // A range that the old generation had says nothing of the new one.
-TEST_F(WaitForTest, TheWideningOfANewGenerationIntoTheRangeOfTheOldOne) {
+TEST_F(WaitForTest, WaitsForAWideningWithinTheRangeOfTheOldGeneration) {
   EntryKey far = Entry(1);
   far.first = "zzz";
   Add(far);

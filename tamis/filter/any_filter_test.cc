@@ -198,7 +198,7 @@ TEST_P(AnyFilterTest, HotKeysLeaveRoomForOthers) {
 
 // The filter cannot know how often such a key was inserted, so it must keep it; and it must keep it
 // without holding on to others.
-TEST_P(AnyFilterTest, AKeyInsertedTooOftenStaysAndOthersGo) {
+TEST_P(AnyFilterTest, KeyInsertedTooOftenStaysAndOtherKeysAreErased) {
   if (!GetParam().erases) return;
   const uint64_t often = uint64_t{GetParam().copies} + 1;
   const bool stays = often < 1000;

@@ -81,7 +81,7 @@ TEST(BinaryFuseFilterTest, TheRateIsTwoToTheMinusF) {
   }
 }
 
-TEST(BinaryFuseFilterTest, MemoryIsWhatTheCardSays) {
+TEST(BinaryFuseFilterTest, MemoryIsThatOfTheClassComment) {
   const auto bits = [](uint64_t keys) {
     const BinaryFuseFilter filter = Built(Keys(7, keys), 0x1p-8);
     EXPECT_LE(keys, BinaryFuseFilter::CapacityFor(filter.SizeBytes(), 0x1p-8));

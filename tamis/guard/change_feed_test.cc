@@ -99,7 +99,7 @@ TEST(ChangeFeedTest, ALineThatIsTooLongIsRefused) {
   std::fclose(file);
 }
 
-TEST(ChangeFeedTest, AnythingElseIsRefused) {
+TEST(ChangeFeedTest, OtherLinesAreRefused) {
   for (const char* wrong : {"a\n", "\n", "=\n", "+a\\\n", "+a\\x\n", "+a\n!\n", "!a\n", " +a\n",
                             "=1\n+b\n!\n", "+a\r\n", "=1\r\n"}) {
     Feed feed(wrong);

@@ -39,7 +39,7 @@ TEST(RedisAddressTest, SocketHasAPath) {
   EXPECT_EQ(address.ToString(), "unix:///run/redis server.sock");
 }
 
-TEST(RedisAddressTest, AnythingElseIsRefusedWithoutItsPassword) {
+TEST(RedisAddressTest, ErrorForAnUnreadableAddressHidesThePassword) {
   for (const char* url : {"",
                           "example.org",
                           "http://h",

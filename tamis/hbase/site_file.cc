@@ -174,7 +174,7 @@ Status SiteFile::CompletePlace(ClientOptions* options) const {
     TAMIS_ASSIGN_OR_RETURN(const bool is_secure, GetSwitch(secure, false));
     if (is_secure) {
       return Fault(secure,
-                   "ZooKeeper is asked without TLS only; name masters and region servers "
+                   "Tamis connects to ZooKeeper without TLS only; name masters and region servers "
                    "instead, as hbase://HOST:PORT,...");
     }
   }

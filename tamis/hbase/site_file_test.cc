@@ -148,7 +148,7 @@ TEST(SiteFileTest, SettingThatCannotBeHonoredIsNamed) {
               AllOf(HasSubstr("hbase.rpc.protection"), HasSubstr("no protection \"secrecy\"")));
   EXPECT_THAT(Fault({{"hbase.rpc.timeout", "soon"}}), HasSubstr("cannot honor hbase.rpc.timeout"));
   EXPECT_THAT(Fault({{"hbase.zookeeper.property.client.secure", "true"}}),
-              HasSubstr("ZooKeeper is asked without TLS only"));
+              HasSubstr("Tamis connects to ZooKeeper without TLS only"));
   EXPECT_THAT(Fault({{"zookeeper.znode.parent", "${parent}"}}),
               HasSubstr("refers to ${parent}, which the file does not set"));
   EXPECT_THAT(Fault({{"zookeeper.znode.parent", "${zookeeper.znode.parent}"}}),

@@ -28,7 +28,9 @@ Status LoadTrusted(const std::string& file, asio::ssl::context* context) {
   asio::error_code error;
   if (file.empty()) {
     context->set_default_verify_paths(error);
-    if (error) return InvalidArgument("cannot find whom this machine trusts: " + error.message());
+    if (error)
+      return InvalidArgument("cannot find the authorities that this machine trusts: " +
+                             error.message());
     return {};
   }
   const std::string what = "the certificates to be trusted in";

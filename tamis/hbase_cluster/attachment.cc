@@ -75,7 +75,7 @@ void CheckFamily(const hbase::TableDescription& table, const hbase::FamilySchema
   const std::string life = Of(said, "TTL", kForever);
   if (life != kForever && life != "FOREVER" && !MayExpire(schema)) {
     faults->push_back(which + "forgets cells after " + life +
-                      " s without telling anybody, which only indexes on one column, without NULL, "
+                      " s without a notice, which only indexes on one column, without NULL, "
                       "included columns and condition go with; make them so (--nulls skip), or " +
                       AlterFamily(table, family, "TTL => 'FOREVER'"));
   }

@@ -10,7 +10,7 @@ Result<std::string> FieldNames::Add(std::string_view name) {
   const auto [before, is_new] = names_.emplace(column, name);
   if (is_new) return column;
   if (before->second == name) {
-    return InvalidArgument("field \"" + std::string(name) + "\" is there twice");
+    return InvalidArgument("field \"" + std::string(name) + "\" is given twice");
   }
   return InvalidArgument("the fields \"" + before->second + "\" and \"" + std::string(name) +
                          "\" would both be column \"" + column + "\"");

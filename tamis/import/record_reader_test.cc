@@ -98,7 +98,7 @@ TEST(RecordReaderTest, FieldsThatWouldBeOneColumnAreAnError) {
                                          "\n"
                                          R"({"a":1,"n":{"x":1,"x":2}})"),
               ElementsAre("line 1: the fields \"a-b\" and \"a_b\" would both be column \"a_b\"",
-                          "line 2: field \"a\" is there twice", HasSubstr("3: a=1 n=")));
+                          "line 2: field \"a\" is given twice", HasSubstr("3: a=1 n=")));
   EXPECT_THAT(
       Read(RecordFormat::kDeb822, "A-b: 1\nA_b: 2\n\nA: 1\nA: 2\nB: 1\n\nA: 1\n"),
       ElementsAre(HasSubstr("line 2: the fields"), HasSubstr("line 5: field \"A\""), "8: a=1"));
@@ -115,7 +115,7 @@ TEST(RecordReaderTest, LinesMayEndWithAReturnAlone) {
               ElementsAre("1: a=1", "3: a=2\nx"));
 }
 
-TEST(RecordReaderTest, JsonThatIsMeantOtherwise) {
+TEST(RecordReaderTest, UnsupportedJsonIsRefusedWithAHint) {
   EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1e400}\n[{\"a\":1}]\n"),
               ElementsAre(HasSubstr("the number 1e400 is greater"), HasSubstr("line 2: ")));
   EXPECT_THAT(Read(RecordFormat::kJsonl, "[{\"a\":1}]\n"), ElementsAre(HasSubstr("jq -c")));

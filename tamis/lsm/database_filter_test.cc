@@ -123,7 +123,7 @@ TEST_F(DatabaseFilterTest, ANameThatComesAgainIsAnotherFamily) {
   Close();
 }
 
-TEST_F(DatabaseFilterTest, AFileThatCannotBeCountedHoldsUpNobodyElse) {
+TEST_F(DatabaseFilterTest, FileThatCannotBeCountedDelaysNoOtherFile) {
   Open();
   Start();
   ColumnFamilyHandle* hidden = nullptr;
@@ -293,7 +293,7 @@ class DroppedFamilyTest : public DatabaseFilterTest {
   std::unique_ptr<rocksdb::ExportImportFilesMetaData> metadata_;
 };
 
-TEST_F(DroppedFamilyTest, IsCountedAllTheSame) {
+TEST_F(DroppedFamilyTest, FilesImportedBeforeItsDropAreCounted) {
   ColumnFamilyHandle* const family = Import();
   ASSERT_TRUE(db_->DropColumnFamily(family).ok());
   LetGo(family);
@@ -302,7 +302,7 @@ TEST_F(DroppedFamilyTest, IsCountedAllTheSame) {
 }
 
 // The owner of the files of that name cannot be known any more.
-TEST_F(DroppedFamilyTest, PassesThroughOnceThereIsAnotherOfItsName) {
+TEST_F(DroppedFamilyTest, PassesThroughOnceAnotherFamilyHasItsName) {
   ColumnFamilyHandle* const first = Import();
   ASSERT_TRUE(db_->DropColumnFamily(first).ok());
   ColumnFamilyHandle* const second = Import();

@@ -54,7 +54,7 @@ TEST_F(FileLedgerTest, FileOfAnotherFamilyCoversNothing) {
   EXPECT_EQ(ledger_.stale(), 10u);
 }
 
-TEST_F(FileLedgerTest, SettlesWhatWasMadeOfDeletedFiles) {
+TEST_F(FileLedgerTest, ReconcilesFilesMadeOfDeletedFiles) {
   Count(1);
   Count(2);
   Count(3);

@@ -80,7 +80,7 @@ TEST(MemtableFiltersTest, AMemtableIsAskedUntilItsEnd) {
   EXPECT_FALSE(gone.expired());
 }
 
-TEST(MemtableFiltersTest, SizeFollowsWhatTheLastOnesHeld) {
+TEST(MemtableFiltersTest, SizeFollowsTheKeysOfEarlierMemtables) {
   GracePeriod grace;
   MemtableFilters filters(&grace);
   for (int i = 0; i < 5; ++i) {

@@ -39,7 +39,7 @@ TEST(ExplainTest, RegionsThatReadAllRowsAreNamed) {
   EXPECT_NE(search.ToText().find("17 regions read all rows"), std::string::npos);
 }
 
-TEST(ExplainTest, NoTimeOfServersIsToldWhereNoneWasAsked) {
+TEST(ExplainTest, NoServerTimeIsShownIfNoServerWasAsked) {
   Explain search = OneSearch();
   EXPECT_NE(search.ToText().find("5 us servers"), std::string::npos) << search.ToText();
   search.requests = 0;

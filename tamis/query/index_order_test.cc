@@ -59,7 +59,7 @@ TEST_F(IndexOrderTest, TheRowKeyFollows) {
   EXPECT_EQ(Find({{kA}, {kId}}), "") << "b is in between";
 }
 
-TEST_F(IndexOrderTest, HeldColumnsStandAnywhere) {
+TEST_F(IndexOrderTest, ColumnsWithOneValueMayBeAnywhereInTheIndex) {
   EXPECT_EQ(Find({{kB}}, {.held = {kA}}), "a_b");
   EXPECT_EQ(Find({{kB, true}, {kA}}, {.held = {kA}}), "a_b DESC");
   EXPECT_EQ(Find({{kB}}, {.null = {kA}}), "a_b");

@@ -228,7 +228,7 @@ void Check(const TableSchema& schema, const Predicate& p, const PlanOptions& opt
   }
 }
 
-TEST(PlanModelTest, NothingThatAPlanSaysLeavesOutARowThatMatches) {
+TEST(PlanModelTest, PlansExcludeNoMatchingRow) {
   Seen seen;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);
@@ -272,7 +272,7 @@ uint64_t RowsLost(const PlanOptions& options) {
   return lost;
 }
 
-TEST(PlanModelTest, ARuleThatIsOffIsNoticed) {
+TEST(PlanModelTest, SwitchedOffRuleIsNoticed) {
   EXPECT_EQ(RowsLost({}), 0u);
   EXPECT_GT(RowsLost({.sparse_as_whole = true}), 0u);
   EXPECT_GT(RowsLost({.conditions_of_streams_only = true}), 0u);

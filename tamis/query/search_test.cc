@@ -68,7 +68,7 @@ TEST_F(SearchTest, AServerThatHangsDelaysItsOwnRowsAlone) {
   EXPECT_EQ(ids, Wanted());
 }
 
-TEST_F(SearchTest, AnErrorThatSaysItIsNoneEndsTheSearch) {
+TEST_F(SearchTest, ErrorWithCodeOkEndsTheSearch) {
   Start(8, 4, {"a"}, {.request_timeout = seconds(5)});
   cluster_.servers["a"]->search = [&](const pb::SearchRequest& request, auto done) {
     pb::SearchReply reply = cluster_.Answer(request);

@@ -67,7 +67,7 @@ class WriteDelivery {
     std::vector<Status> statuses;
     for (Item& item : items_) {
       if (!item.resolved && item.sent) {
-        item.status = DeadlineExceeded(ended.message() + "; the write may stand");
+        item.status = DeadlineExceeded(ended.message() + "; the write may have been carried out");
       } else if (!item.resolved && !ended.ok()) {
         item.status = ended;
       } else if (!item.resolved && IsCancelled()) {
@@ -261,7 +261,7 @@ class WriteDelivery {
     if (!reply.ok()) {
       Status status = reply.status();
       if (status.code() == StatusCode::kDeadlineExceeded) {
-        status = status.WithContext("the write may stand");
+        status = status.WithContext("the write may have been carried out");
       }
       for (const auto& [region_id, sent] : request.regions) {
         for (const size_t i : sent.items) Resolve(&items_[i], status);
@@ -277,14 +277,15 @@ class WriteDelivery {
         if (found == results.end() ||
             (!found->second->has_error() && static_cast<int>(k) >= found->second->results_size())) {
           Resolve(&item,
-                  DeadlineExceeded("the answer of a region is missing; the write may stand"));
+                  DeadlineExceeded(
+                      "the answer of a region is missing; the write may have been carried out"));
         } else if (found->second->has_error()) {
           const pb::Error& error = found->second->error();
           schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
-          Resolve(&item,
-                  error.code() == pb::Error::OK
-                      ? DeadlineExceeded(FailureOf(error).message() + "; the write may stand")
-                      : ToStatus(error));
+          Resolve(&item, error.code() == pb::Error::OK
+                             ? DeadlineExceeded(FailureOf(error).message() +
+                                                "; the write may have been carried out")
+                             : ToStatus(error));
         } else {
           Resolve(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }

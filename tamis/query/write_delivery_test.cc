@@ -132,11 +132,12 @@ TEST_F(WriteDeliveryTest, AnAnswerThatDoesNotComeIsUnknownAndNothingIsSentAgain)
     Take("b", request);  // done, and nobody hears of it
   };
   EXPECT_EQ(Apply({5, 15, 25, 35}), (Codes{kOk, kUnknown, kOk, kUnknown}));
-  EXPECT_NE(statuses_[1].message().find("may stand"), std::string::npos) << statuses_[1];
+  EXPECT_NE(statuses_[1].message().find("may have been carried out"), std::string::npos)
+      << statuses_[1];
   for (const int64_t id : {5, 15, 25, 35}) EXPECT_EQ(Taken(id), 1);
 }
 
-TEST_F(WriteDeliveryTest, AnErrorThatSaysItIsNoneIsNoAcknowledgement) {
+TEST_F(WriteDeliveryTest, ErrorWithCodeOkIsNoAcknowledgement) {
   cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     pb::MutateReply reply;
     for (const auto& region : request.regions()) {
@@ -147,7 +148,8 @@ TEST_F(WriteDeliveryTest, AnErrorThatSaysItIsNoneIsNoAcknowledgement) {
     done(reply);
   };
   EXPECT_EQ(Apply({5, 15}), (Codes{kOk, kUnknown}));
-  EXPECT_NE(statuses_[1].message().find("may stand"), std::string::npos) << statuses_[1];
+  EXPECT_NE(statuses_[1].message().find("may have been carried out"), std::string::npos)
+      << statuses_[1];
 }
 
 // A server that hangs is declared dead some time, and its regions are given to others. Its
@@ -196,7 +198,7 @@ TEST_F(WriteDeliveryTest, RefusedWriteIsNotSentAgainAfterALaterWriteOfItsRow) {
             "of the row was answered");
 }
 
-TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
+TEST_F(WriteDeliveryTest, ReasonForAnUnknownOutcomeIsReported) {
   cluster_.servers["a"]->mutate = [](const pb::MutateRequest&, auto done) {
     done(DeadlineExceeded("the connection broke"));
   };
@@ -204,8 +206,9 @@ TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
     done(InvalidArgument("send less at once"));
   };
   EXPECT_EQ(Apply({5, 15}), (Codes{kUnknown, StatusCode::kInvalidArgument}));
-  EXPECT_EQ(statuses_[0].message(),
-            "cannot write to table \"t\": the write may stand: the connection broke");
+  EXPECT_EQ(
+      statuses_[0].message(),
+      "cannot write to table \"t\": the write may have been carried out: the connection broke");
   EXPECT_EQ(statuses_[1].message(), "cannot write to table \"t\": send less at once");
 }
 
@@ -260,7 +263,7 @@ TEST_F(WriteDeliveryTest, ARegionOfAnotherSchemaIsSentTheWritesAgainByTheFreshOn
   EXPECT_EQ(Taken(5), 1);
 }
 
-TEST_F(WriteDeliveryTest, WhereNobodyServesTheKeyTheAnswerIsThatNothingWasDone) {
+TEST_F(WriteDeliveryTest, WriteToAKeyWithoutAServerWasNotDone) {
   cluster_.regions[1].server.clear();
   EXPECT_EQ(Apply({5, 15}), (Codes{kOk, StatusCode::kUnavailable}));
   EXPECT_EQ(Taken(15), 0);
@@ -290,12 +293,13 @@ TEST_F(WriteDeliveryTest, ARequestSaysHowLongItsAskerWaits) {
   EXPECT_EQ(left, 1'000'000'000u);
 }
 
-TEST_F(WriteDeliveryTest, WriteCancelledWhileAServerHasItMayStand) {
+TEST_F(WriteDeliveryTest, WriteCancelledWhileAServerHasItIsUnknown) {
   cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto) {
     Take("b", request);  // done, and nobody hears of it
   };
   EXPECT_EQ(ApplyCancelled({5, 15}), (Codes{kOk, kUnknown}));
-  EXPECT_NE(statuses_[1].message().find("may stand"), std::string::npos) << statuses_[1];
+  EXPECT_NE(statuses_[1].message().find("may have been carried out"), std::string::npos)
+      << statuses_[1];
   EXPECT_NE(statuses_[1].message().find("cancelled"), std::string::npos) << statuses_[1];
   for (const int64_t id : {5, 15}) EXPECT_EQ(Taken(id), 1);
 }

@@ -528,7 +528,7 @@ TEST(BloomChain, ManyLinksOfTheLeastRateKeepEveryItem) {
   EXPECT_EQ(Load(chain).Header(), chain.Header());
 }
 
-TEST(BloomChain, GreatestOfEverythingIsAnErrorAndNoCrash) {
+TEST(BloomChain, LargestFieldsAreAnErrorAndNoCrash) {
   EXPECT_EQ(BloomChain::FirstLinkBytes(
                 {.error_rate = 1e-300, .capacity = uint64_t{1} << 62, .scaling = false}),
             0u);

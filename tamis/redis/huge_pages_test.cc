@@ -24,7 +24,7 @@ std::vector<char*> Advance(HugePages& pages, size_t count) {
   return joined;
 }
 
-TEST(HugePages, WholePagesAreJoinedRoundAndRound) {
+TEST(HugePages, WholePagesAreJoinedInTurn) {
   HugePages pages;
   EXPECT_TRUE(Advance(pages, 3).empty());
   pages.Add(At(100), 3 * kPage);         // two whole ones
@@ -35,7 +35,7 @@ TEST(HugePages, WholePagesAreJoinedRoundAndRound) {
   EXPECT_EQ(Advance(pages, 3), (std::vector{At(10 * kPage), At(kPage), At(2 * kPage)}));
 }
 
-TEST(HugePages, NothingIsJoinedOfWhatWasFreed) {
+TEST(HugePages, FreedMemoryIsNotJoined) {
   HugePages pages;
   pages.Add(At(0), 4 * kPage);
   pages.Add(At(8 * kPage), 2 * kPage);

@@ -19,7 +19,7 @@ class NoRegionServer final : public RegionServer {
 
  private:
   static Status Why() {
-    return FailedPrecondition("the region servers of this store are asked by its server alone");
+    return FailedPrecondition("only the server of this store sends requests to its region servers");
   }
 };
 

@@ -211,15 +211,17 @@ void RemoteCoordinator::Send(const TableSchema& schema, Batch* batch, Time deadl
     auto answer =
         answers.Next({.deadline = deadline + std::chrono::seconds(2), .cancelled = cancelled});
     if (!answer.has_value()) {
-      return fail(DeadlineExceeded(std::string(wait.IsCancelled() ? "cancelled" : "out of time") +
-                                   " before the server answered; the write may stand"));
+      return fail(
+          DeadlineExceeded(std::string(wait.IsCancelled() ? "cancelled" : "out of time") +
+                           " before the server answered; the write may have been carried out"));
     }
     const Status status = StatusOf(*client_, answer->value, /*changes=*/true);
     if (status.ok()) {
       pb::TableWriteResults message;
       if (!message.ParseFromString(answer->value.body) ||
           static_cast<size_t>(message.results_size()) != batch->writes.size()) {
-        return fail(DeadlineExceeded("the server's answer is damaged; the write may stand"));
+        return fail(DeadlineExceeded(
+            "the server's answer is damaged; the write may have been carried out"));
       }
       for (size_t i = 0; i < batch->writes.size(); ++i) {
         (*results)[batch->writes[i]] = FromMessage(message.results(static_cast<int>(i)));

@@ -534,7 +534,7 @@ class CatalogModelTest : public CatalogTest {
 class SeededCatalogModelTest : public CatalogModelTest,
                                public ::testing::WithParamInterface<uint64_t> {};
 
-TEST_P(SeededCatalogModelTest, ChangesStandReopeningsKeepThemAndCompactionsDropGarbageAlone) {
+TEST_P(SeededCatalogModelTest, ChangesSurviveReopeningAndCompactionsDropOnlyGarbage) {
   Run(GetParam());
 }
 

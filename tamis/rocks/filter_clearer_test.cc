@@ -199,7 +199,7 @@ TEST_F(FilterClearerTest, GarbageOccupiesNoCell) {
   }
 }
 
-TEST_F(FilterClearerTest, AWriteThatMayStandKeepsItsCell) {
+TEST_F(FilterClearerTest, WriteOfUnknownOutcomeKeepsItsCell) {
   Put("k", 10);
   env_.set_failing(true);
   EXPECT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("other", 1, "v10"))}),

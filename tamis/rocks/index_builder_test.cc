@@ -268,7 +268,7 @@ TEST_F(IndexBuilderTest, FailedBackfillIsDoneAgainLater) {
   CheckComplete(Other());
 }
 
-TEST_F(IndexBuilderTest, FailedRebuildIsToldAndNotTriedAgain) {
+TEST_F(IndexBuilderTest, FailedRebuildIsReportedAndNotRetried) {
   Random random(1);
   PutRows(random, 20);
   const std::string victim = RowStoreKey(kTable, KeyOf("k7x"));
@@ -402,7 +402,7 @@ TEST_F(IndexBuilderTest, FilterThatTurnsOutTooSmallIsCountedAgainToFit) {
   }
 }
 
-TEST_F(IndexBuilderTest, ServerThatDiesAnswersNobody) {
+TEST_F(IndexBuilderTest, DyingServerAnswersNoRequest) {
   Random random(1);
   PutRows(random, 20);
   const auto done = Rebuild(Sparse());

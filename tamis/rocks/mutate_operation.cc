@@ -37,9 +37,9 @@ Status MutateOperation::StatusOfStep() const noexcept {
   Status status = StatusOfException();
   if (!may_stand_) return status;
   try {
-    return DeadlineExceeded("the write may stand: " + status.message());
+    return DeadlineExceeded("the write may have been carried out: " + status.message());
   } catch (const std::bad_alloc&) {
-    return DeadlineExceeded("it may stand");  // short enough to take no memory
+    return DeadlineExceeded("it may be done");  // short enough to take no memory
   }
 }
 
@@ -294,7 +294,8 @@ void MutateOperation::Commit() {
       may_stand_ = true;
       status = context_->store->Write(&batch);
       // Its record may be in the log all the same: what was counted stays counted.
-      if (!status.ok()) status = DeadlineExceeded("the write may stand: " + status.message());
+      if (!status.ok())
+        status = DeadlineExceeded("the write may have been carried out: " + status.message());
     }
   }
   if (!status.ok()) return Fail(status);

@@ -304,7 +304,7 @@ TEST_F(RefusedWriteTest, KeyOutsideOfTheRegionRefusesAll) {
   CheckIndexes(before_);
 }
 
-TEST_F(RefusedWriteTest, RequestForAnotherSchemaVersionIsToldTheRegionsOwn) {
+TEST_F(RefusedWriteTest, RequestForAnotherSchemaVersionGetsTheRegionsVersion) {
   for (const uint64_t version : {6, 8}) {
     const pb::RegionMutateResult result = Run(write_, version);
     EXPECT_EQ(result.error().code(), pb::Error::UNAVAILABLE);
@@ -319,7 +319,7 @@ TEST_F(RefusedWriteTest, RequestForAnotherSchemaVersionIsToldTheRegionsOwn) {
   EXPECT_EQ(Run({Mutation(pb::Mutation::PUT, RowOf("x", 1, "v"))}).error().schema_version(), 0u);
 }
 
-TEST_F(RefusedWriteTest, EachMutationIsToldWhatIsWrongWithIt) {
+TEST_F(RefusedWriteTest, EachRefusedMutationHasAReason) {
   std::vector<pb::Mutation> mutations(6, write_[0]);
   mutations[0].mutable_key()->push_back('\x01');
   mutations[1].set_kind(static_cast<pb::Mutation::Kind>(17));
@@ -409,12 +409,12 @@ TEST_F(RefusedWriteTest, WaitsAtTheGateAndIsDoneAfterwards) {
 
 // ---- Failures whose outcome is unknown
 
-TEST_F(MutateOperationTest, WriteThatTheDiskRefusesMayStandAndStaysCounted) {
+TEST_F(MutateOperationTest, WriteThatTheDiskRefusesIsUnknownAndStaysCounted) {
   ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("a", 1, "old"))}), pb::Error::OK);
   env_.set_failing(true);
   const pb::RegionMutateResult result = Run({Mutation(pb::Mutation::PUT, RowOf("a", 2, "new"))});
   EXPECT_EQ(result.error().code(), pb::Error::DEADLINE_EXCEEDED);
-  EXPECT_NE(result.error().message().find("may stand"), std::string::npos);
+  EXPECT_NE(result.error().message().find("may have been carried out"), std::string::npos);
   const auto filter = region_->filter(1);
   for (const char* value : {"old", "new"}) {
     EXPECT_TRUE(filter->MayContain(
@@ -489,7 +489,7 @@ TEST_F(MutateOperationTest, FaultOfCountingLateCountsAfterTheAnswer) {
   EXPECT_TRUE(region_->filter(1)->MayContain(key));
 }
 
-TEST_F(MutateOperationTest, PutThatNobodyAcknowledgesMayStandAtItsDeadline) {
+TEST_F(MutateOperationTest, PutWithoutAcknowledgementIsUnknownAtItsDeadline) {
   Open({.lease = 60s});
   Applied(feed_->Last());
   const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});

@@ -44,7 +44,7 @@ TEST(PatientEnvTest, AJobOfTheBackgroundWaitsForMemoryAndOthersDoNot) {
   EXPECT_THROW(HandleNoMemory(), std::bad_alloc);
 }
 
-TEST(PatientEnvTest, AJobThatIsTakenBackIsToldSo) {
+TEST(PatientEnvTest, UnscheduledJobCallsItsUnscheduleFunction) {
   PatientEnv env(rocksdb::Env::Default());
   struct Gate {
     std::mutex mutex;

@@ -102,7 +102,7 @@ TEST_F(RowLocksTest, RandomRequestsAreAllGrantedAndNeverTwoForOneRow) {
   EXPECT_EQ(granted, asked);
 }
 
-TEST_F(RowLocksTest, AfterAbandonNobodyIsGrantedAnything) {
+TEST_F(RowLocksTest, NoRowIsGrantedAfterAbandon) {
   Acquire("a", {"1"});
   Acquire("b", {"1"});
   locks_.Abandon();
@@ -158,7 +158,7 @@ class GateTest : public ::testing::Test {
   int retries_ = 0;
 };
 
-TEST_F(GateTest, SomethingRunsAloneAtOnceWhenNobodyIsInside) {
+TEST_F(GateTest, TaskRunsAtOnceWhenNoWriteIsInside) {
   bool ran = false;
   EXPECT_TRUE(region_->Quiesce([&] {
     ran = true;
@@ -168,7 +168,7 @@ TEST_F(GateTest, SomethingRunsAloneAtOnceWhenNobodyIsInside) {
   EXPECT_TRUE(region_->IsQuiet());
 }
 
-TEST_F(GateTest, SomethingRunsAloneWhenTheLastHasLeft) {
+TEST_F(GateTest, TaskRunsWhenTheLastWriteHasLeft) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   bool ran = false;
@@ -179,7 +179,7 @@ TEST_F(GateTest, SomethingRunsAloneWhenTheLastHasLeft) {
   EXPECT_TRUE(ran);
 }
 
-TEST_F(GateTest, WriteThatComesWhileATaskWaitsToRunAloneEntersLater) {
+TEST_F(GateTest, WriteThatComesWhileATaskWaitsEntersLater) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   EXPECT_TRUE(region_->Quiesce([] {}));
   EXPECT_EQ(Enter(), Region::Entry::kWaiting);
@@ -191,14 +191,14 @@ TEST_F(GateTest, WriteThatComesWhileATaskWaitsToRunAloneEntersLater) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
 }
 
-TEST_F(GateTest, NoWriteEntersWhileATaskRunsAlone) {
+TEST_F(GateTest, NoWriteEntersWhileATaskRuns) {
   EXPECT_TRUE(region_->Quiesce([&] { EXPECT_EQ(Enter(), Region::Entry::kWaiting); }));
   executor_.RunFor(std::chrono::seconds(1));
   EXPECT_EQ(retries_, 1);
 }
 
 // One after the other, and what one orders while it runs comes after it.
-TEST_F(GateTest, TasksThatRunAloneDoNotOverlap) {
+TEST_F(GateTest, TasksDoNotOverlap) {
   std::vector<int> order;
   EXPECT_TRUE(region_->Quiesce([&] {
     EXPECT_TRUE(region_->Quiesce([&] { order.push_back(2); }));
@@ -207,7 +207,7 @@ TEST_F(GateTest, TasksThatRunAloneDoNotOverlap) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
-TEST_F(GateTest, AClosedRegionIsEnteredByNobody) {
+TEST_F(GateTest, NoWriteEntersAClosedRegion) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   bool was_closed = false;
   EXPECT_TRUE(region_->Quiesce([&] { region_->Close(); }));
@@ -219,7 +219,7 @@ TEST_F(GateTest, AClosedRegionIsEnteredByNobody) {
   EXPECT_FALSE(region_->IsQuiet());
 }
 
-TEST_F(GateTest, EveryWriteThatWaitedEntersOnceTheLastTaskHasRunAlone) {
+TEST_F(GateTest, WaitingWritesEnterAfterTheLastTask) {
   std::vector<std::string> order;
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   for (int i = 0; i < 3; ++i) {
@@ -258,7 +258,7 @@ TEST_F(GateTest, WriteThatWaitedEntersOnTheThreadOfTheLastOneIfThereIsNoMemoryFo
   EXPECT_TRUE(entered);
 }
 
-TEST_F(GateTest, TaskThatFindsNoMemoryHoldsUpNobody) {
+TEST_F(GateTest, TaskWithoutMemoryBlocksNoOther) {
   EXPECT_TRUE(region_->Quiesce([] { throw std::bad_alloc(); }));
   bool ran = false;
   EXPECT_TRUE(region_->Quiesce([&] { ran = true; }));
@@ -274,7 +274,7 @@ TEST_F(GateTest, AbandonedRegionIsClosedAndGrantsNoRow) {
   region_->locks().Acquire(keys, [] { FAIL(); });
 }
 
-TEST_F(GateTest, ThreadsAreInsideOrAlone) {
+TEST_F(GateTest, WritesAndTasksOfManyThreadsExcludeEachOther) {
   constexpr int kThreads = 3, kWrites = 10'000;
   ThreadExecutor executor(1);
   const auto server = std::make_shared<ServerExecutor>(&executor, false);
@@ -314,7 +314,7 @@ TEST_F(GateTest, ThreadsAreInsideOrAlone) {
 
 // ---- Indexes
 
-TEST_F(GateTest, AnIndexIsMarkedCompleteOrClearedAlone) {
+TEST_F(GateTest, IndexIsMarkedCompleteOrClearedWithoutWritesInside) {
   SimExecutor executor(1, Duration(0));
   const auto feed = std::make_shared<FilterFeed>(&executor, "rs", 1, FilterFeed::Options{});
   Region::Indexes indexes;
@@ -345,7 +345,7 @@ TEST_F(GateTest, AnIndexIsMarkedCompleteOrClearedAlone) {
   EXPECT_FALSE(before->at(5).entries_complete) << "a write keeps the indexes that it began with";
 }
 
-TEST_F(GateTest, AServerThatDiesDropsWhoWaits) {
+TEST_F(GateTest, WaitingWritesAreDroppedWhenTheServerDies) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   EXPECT_TRUE(region_->Quiesce([] { FAIL(); }));
   EXPECT_EQ(Enter(), Region::Entry::kWaiting);

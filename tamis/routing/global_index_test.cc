@@ -354,7 +354,7 @@ TEST_F(GlobalIndexIdentityTest, OverlappingRegionsAreBothAskedWhileNeitherHasALe
 }
 
 // The answer of x waits while that of y is taken in, by which the lease of x is over.
-TEST_F(GlobalIndexIdentityTest, ALeaseThatWasOverIsOverForWhoReadTheClockEarlier) {
+TEST_F(GlobalIndexIdentityTest, ExpiredLeaseStaysExpiredForAnEarlierClockReading) {
   Hear({.server = "x", .lease_s = 10});
   const Time begin = now_;
   now_ = begin + seconds(11);

@@ -263,7 +263,7 @@ class EngineService::WriteOperation final : public Operation {
     }
     if (!service_->write_numbers_.IsNew(request.client(), request.number())) {
       return Fail(DeadlineExceeded(
-          "a request to write came twice; the first one may have been carried out"));
+          "this write request was received before; the first copy may have been carried out"));
     }
     const std::vector<Status> done =
         service_->store_->engine().Apply(*schema, std::move(writes), &cancelled_);
@@ -273,7 +273,8 @@ class EngineService::WriteOperation final : public Operation {
       return results.SerializeAsString();
     });
     if (!body.ok())
-      return Fail(DeadlineExceeded(body.status().message() + "; the writes may stand"));
+      return Fail(
+          DeadlineExceeded(body.status().message() + "; the writes may have been carried out"));
     Ended("complete", done.size());
     exchange_->Send({.content_type = std::string(kRemoteContentType), .body = *body});
   }

@@ -222,7 +222,7 @@ TEST_F(EngineServiceTest, ListsOfARequestAreBounded) {
   EXPECT_THAT(Detail(Post("/v1/tables/t/write", update)), HasSubstr("more columns than it has"));
 }
 
-TEST_F(EngineServiceTest, AServerForReadingRefusesWritesAndAdministration) {
+TEST_F(EngineServiceTest, ReadOnlyServerRefusesWritesAndAdministration) {
   Start({});
   const auto write = Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1));
   EXPECT_EQ(write.status, 403);

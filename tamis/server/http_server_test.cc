@@ -139,7 +139,7 @@ TEST_F(HttpServerTest, TheRefusalOfALongBodyIsNotLost) {
   }
 }
 
-TEST_F(HttpServerTest, ABodyThatWaitsForConsentIsAskedFor) {
+TEST_F(HttpServerTest, ExpectContinueIsAnswered) {
   Start(Echo);
   HttpClient client(server_->port());
   client.SendRaw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");

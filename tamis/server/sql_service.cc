@@ -193,7 +193,7 @@ class SqlService::Statement final : public RunningStatement {
       TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database_->session()->engine->Table(name));
       if (table->id == id) continue;
       return FailedPrecondition("table \"" + name +
-                                "\" was dropped and made anew since it was described");
+                                "\" was dropped and created again since it was described");
     }
     return Status::Ok();
   }

@@ -133,7 +133,7 @@ TEST_F(TamisServerTest, AStatementIsRefusedWhereATableWasMadeAnewSinceTheClientK
   request["tables"]["cities"] = id.get<uint64_t>() + 1;
   const auto refused = Sql(request);
   EXPECT_EQ(refused.status, 409);
-  EXPECT_THAT(refused.body, HasSubstr("was dropped and made anew"));
+  EXPECT_THAT(refused.body, HasSubstr("was dropped and created again"));
   request["tables"] = {{"none", 1}};
   EXPECT_EQ(Sql(request).status, 404);
   request["tables"] = {{"cities", "x"}};
@@ -303,7 +303,7 @@ TEST_F(TamisServerTest, TheSandboxRefusesAllThatIsNotATableOfTheStore) {
   EXPECT_EQ(Rows("SELECT count(*) FROM cities"), json({{0}}));
 }
 
-TEST_F(TamisServerTest, AServerForReadingChangesNothing) {
+TEST_F(TamisServerTest, ReadOnlyServerChangesNothing) {
   Start({});
   EXPECT_THAT(Refusal("INSERT INTO cities(name) VALUES ('a')"), HasSubstr("without --write"));
   EXPECT_THAT(Refusal("DELETE FROM cities"), HasSubstr("without --write"));

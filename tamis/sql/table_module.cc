@@ -188,14 +188,14 @@ bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
 }
 
 // The schema as it is now, for its indexes and version. The columns that were declared keep their
-// places: columns are only added, behind them. A table that was dropped and made anew, or detached
-// and attached again, takes the place of the one before if its columns fit, but not within a
-// transaction that has read or written that one.
+// places: columns are only added, behind them. A table that was dropped and created again, or
+// detached and attached again, takes the place of the one before if its columns fit, but not within
+// a transaction that has read or written that one.
 Result<SchemaPtr> CurrentSchema(Table* table) {
   TAMIS_RETURN_IF_ERROR(table->session->CheckOpen());
   TAMIS_ASSIGN_OR_RETURN(SchemaPtr current, table->session->engine->Table(table->schema->name));
   if (current->id == table->schema->id) return current;
-  const std::string what = "table \"" + table->schema->name + "\" was dropped and made anew";
+  const std::string what = "table \"" + table->schema->name + "\" was dropped and created again";
   if (table->writes.size() > 0 || !table->read.empty()) {
     return FailedPrecondition(what + " since this transaction began; begin it again");
   }

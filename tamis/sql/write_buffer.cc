@@ -17,7 +17,7 @@ Status Outcome(const Status& status, bool ignore_existing, const std::string& co
     case StatusCode::kFailedPrecondition:
     case StatusCode::kNotFound:
       return Busy(
-          "the row was changed by somebody else since it was read; run the statement again");
+          "the row was changed by another client since it was read; run the statement again");
     default:
       return status;
   }
@@ -91,7 +91,8 @@ Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema,
   const size_t sent = total - left_out;
   if (failed == 0 || sent == 1) return first;
   return Status(first.code(), first.message() + " (" + std::to_string(failed) + " of " +
-                                  std::to_string(sent) + " writes failed; the others stand)");
+                                  std::to_string(sent) +
+                                  " writes failed; the others were carried out)");
 }
 
 void WriteBuffer::Clear() {

@@ -50,7 +50,7 @@ class WriteBufferTest : public testing::Test {
   int taken_ = 0;
 };
 
-TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesThatFailed) {
+TEST_F(WriteBufferTest, UnknownOutcomeIsReportedBeforeFailedWrites) {
   cluster_.servers["a"]->mutate = [](const pb::MutateRequest& request, auto done) {
     pb::MutateReply reply;
     for (const pb::RegionMutations& mutations : request.regions()) {
@@ -70,7 +70,7 @@ TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesThatFailed) {
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
 }
 
-TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesNotSent) {
+TEST_F(WriteBufferTest, UnknownOutcomeIsReportedBeforeWritesNotSent) {
   cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto) {};  // it hangs
   for (int64_t id = 9500; id < 12'500; ++id) Add(id);
   executor_.PostAfter(milliseconds(100), [this] { cancelled_ = true; });
@@ -78,7 +78,7 @@ TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesNotSent) {
   const Status status = Send();
   EXPECT_LT(executor_.Now() - begin, milliseconds(300));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
-  EXPECT_NE(status.message().find("may stand"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("may have been carried out"), std::string::npos) << status;
   EXPECT_NE(status.message().find("2500 of 3000 writes failed"), std::string::npos) << status;
   EXPECT_EQ(taken_, 500);
   EXPECT_EQ(writes_.size(), 0u);

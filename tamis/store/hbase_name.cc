@@ -50,7 +50,7 @@ class Options {
       if (!value || value->empty()) {
         return "option \"" + std::string(option) + "\" has no good value";
       }
-      if (!values_.emplace(name, *value).second) return "option \"" + name + "\" is there twice";
+      if (!values_.emplace(name, *value).second) return "option \"" + name + "\" is given twice";
     }
     for (const char* name : {"tls", "verify-host"}) {
       if (Has(name) && values_[name] != "true" && values_[name] != "false") {

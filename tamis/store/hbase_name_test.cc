@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(HBaseNameTest, APlaceAlone) {
+TEST(HBaseNameTest, AddressesAloneAreAName) {
   const auto short_name = ParseHBaseName("hbase://a:1,b:2");
   ASSERT_TRUE(short_name.ok()) << short_name.status();
   EXPECT_EQ(short_name->client.addresses, "a:1,b:2");
@@ -52,12 +52,12 @@ TEST(HBaseNameTest, UnreadablePartIsNamed) {
   EXPECT_THAT(why("tls=false&verify-host=false"), HasSubstr("of no use without tls=true"));
   EXPECT_THAT(why("verify-host=true"), HasSubstr("of no use without tls=true"));
   EXPECT_THAT(why("tls=true&verify-host=true&ca=ca.pem&verify-host=false"),
-              HasSubstr("option \"verify-host\" is there twice"));
+              HasSubstr("option \"verify-host\" is given twice"));
   EXPECT_THAT(why("protection=privacy"), HasSubstr("of no use without server-principal, or site"));
   EXPECT_THAT(why("server-principal=a/b@C&protection=secrecy"), HasSubstr("\"secrecy\""));
   EXPECT_THAT(why("server-principal=a/b@C&fallback=always"), HasSubstr("fallback is simple"));
-  EXPECT_THAT(why("tls=true&tls=false"), HasSubstr("option \"tls\" is there twice"));
-  EXPECT_THAT(why("tls=true&ca=a.pem&ca=a.pem"), HasSubstr("option \"ca\" is there twice"));
+  EXPECT_THAT(why("tls=true&tls=false"), HasSubstr("option \"tls\" is given twice"));
+  EXPECT_THAT(why("tls=true&ca=a.pem&ca=a.pem"), HasSubstr("option \"ca\" is given twice"));
   for (const char* value : {"", "=", "=%", "=%4", "=%4x", "=a%-1"}) {
     EXPECT_THAT(why("tls=true&ca" + std::string(value)), HasSubstr("has no good value"));
   }

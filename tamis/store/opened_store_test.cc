@@ -33,7 +33,7 @@ TEST_F(OpenedStoreTest, ADirectoryIsAStoreWithItsKindOrWithout) {
   }
 }
 
-TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
+TEST_F(OpenedStoreTest, UnknownKindOfStoreIsAnErrorThatListsTheKinds) {
   for (const char* name : {"gopher://host", "rock:x"}) {
     const auto store = OpenedStore::Open(name, {});
     ASSERT_FALSE(store.ok());

@@ -99,7 +99,7 @@ TEST(CellEncodingTest, AnotherWidthDoesNotDecode) {
   });
 }
 
-TEST(CellEncodingTest, NumbersStandAsOthersWriteThem) {
+TEST(CellEncodingTest, NumbersAreEncodedAsOtherProgramsWriteThem) {
   EXPECT_EQ(*EncodeCell(E::kLong, Value::Int64(-2)),
             Bytes({255, 255, 255, 255, 255, 255, 255, 254}));
   EXPECT_EQ(*EncodeCell(E::kInt, Value::Int64(1000000)), Bytes({0, 0x0f, 0x42, 0x40}));

@@ -159,7 +159,7 @@ class Parser {
       return Unreadable("LIKE is for text and bytes, and column \"" + of.name + "\" is neither");
     }
     TAMIS_ASSIGN_OR_RETURN(const Value pattern, TakeValue(column));
-    if (pattern.is_null()) return Unreadable("LIKE wants a prefix, not NULL");
+    if (pattern.is_null()) return Unreadable("LIKE needs a prefix, not NULL");
     std::string prefix = pattern.str();
     if (prefix.empty() || prefix.back() != '%' || prefix.find_first_of("%_") != prefix.size() - 1) {
       return Unreadable("LIKE '" + prefix + "' is no prefix; write LIKE 'PREFIX%'");

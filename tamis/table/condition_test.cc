@@ -77,7 +77,7 @@ TEST(ConditionTest, ReadsWhatPredicatesSayOfThemselves) {
   EXPECT_GT(read, 1000);
 }
 
-TEST(ConditionTest, StandsAmongTheOptionsOfAnIndex) {
+TEST(ConditionTest, ConditionIsReadAmongTheOptionsOfAnIndex) {
   const auto schema = ParseDefinition(
       "t", {"id int64", "index a (a) where b = 'x' and (id > 5 or a is null) fpr 0.01", "a text",
             "b text", "key (id)"});

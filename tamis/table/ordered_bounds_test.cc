@@ -66,7 +66,7 @@ TEST_F(OrderedBoundsTest, HoldAllThatSatisfiesTheirCondition) {
 }
 
 // Entries hold the same of all of these: none of them is told from another by its entry.
-TEST_F(OrderedBoundsTest, HoldWhatDiffersOnlyBehindTheCut) {
+TEST_F(OrderedBoundsTest, IncludeValuesThatDifferOnlyBehindTheCut) {
   const std::string head(kIndexValueLimit, 'x');
   std::vector<Value> values;
   for (const char* tail : {"", "a", "b", "ba", "c"}) values.push_back(Value::Text(head + tail));

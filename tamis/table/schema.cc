@@ -317,7 +317,7 @@ Status TableSchema::Validate() const {
   for (const IndexSpec& index : indexes) {
     TAMIS_RETURN_IF_ERROR(CheckName("index", index.name).WithContext("table \"" + name + "\""));
     const std::string what = in_table + "index \"" + index.name + "\"";
-    if (!names.insert(index.name).second) return InvalidArgument(what + " is there twice");
+    if (!names.insert(index.name).second) return InvalidArgument(what + " is given twice");
     if (index.id != 0 && (!ids.insert(index.id).second || index.id >= next_index_id)) {
       return InvalidArgument(what + " has the id " + std::to_string(index.id) +
                              ", which is taken or not given out yet");

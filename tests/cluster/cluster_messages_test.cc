@@ -62,7 +62,7 @@ class ClusterMessages : public ClusterSuite {
   std::shared_ptr<RegionServer> server_;
 };
 
-TEST_P(ClusterMessages, TimeThatIsHardlyAnyComesSomeWayAllTheSame) {
+TEST_P(ClusterMessages, SearchWithLittleTimeMakesProgress) {
   pb::SearchRequest request = Request(Predicate::Compare(kSize, Op::kGe, Value::Int64(0)));
   request.set_timeout_ns(1);
   std::set<std::string> keys;
@@ -82,7 +82,7 @@ TEST_P(ClusterMessages, TimeThatIsHardlyAnyComesSomeWayAllTheSame) {
   EXPECT_EQ(keys.size(), static_cast<size_t>(kRows));
 }
 
-TEST_P(ClusterMessages, AWrongNumberIsAnAnswerOfItsRangeAlone) {
+TEST_P(ClusterMessages, WrongNumberInARequestFailsItsRangeOnly) {
   pb::SearchRequest request = Request(Section("s0"));
   for (const uint64_t id : {uint64_t{1} << 63, uint64_t{0}, uint64_t{987'654}}) {
     *request.add_ranges() = Range();

@@ -65,7 +65,7 @@ class DeadServerTest : public ::testing::Test {
   std::string owner_;
 };
 
-TEST_F(DeadServerTest, RebuildOfItsIndexesIsToldThatItDied) {
+TEST_F(DeadServerTest, RebuildFailsWhenTheServerDies) {
   const Status status =
       KilledDuring<Status>([&](auto done) { cluster_->RebuildIndex("t", "n", done); });
   EXPECT_EQ(
@@ -78,7 +78,7 @@ TEST_F(DeadServerTest, RebuildOfItsIndexesIsToldThatItDied) {
   EXPECT_TRUE(again.ok()) << again;
 }
 
-TEST_F(DeadServerTest, CheckIsToldThatItDied) {
+TEST_F(DeadServerTest, CheckFailsWhenTheServerDies) {
   const Status status =
       KilledDuring<Result<CheckReport>>([&](auto done) { cluster_->Check("t", done); });
   EXPECT_EQ(status.ToString(), "unavailable: region server " + owner_ + " died");

@@ -126,7 +126,7 @@ void FillUpDuring(const std::function<void(HalfBuilt*, DoneCallback)>& change) {
   EXPECT_GT(failed, 0);
 }
 
-TEST(FullDiskTest, ARegionIsOpenAgainWhateverOfItsMoveFoundNoRoom) {
+TEST(FullDiskTest, RegionIsOpenAfterAMoveOnAFullDisk) {
   FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
     const pb::RegionRecord region = store->Regions().back();
     store->cluster().MoveRegion(RegionId(region.id()), region.server() == "rs1" ? "rs2" : "rs1",
@@ -134,26 +134,26 @@ TEST(FullDiskTest, ARegionIsOpenAgainWhateverOfItsMoveFoundNoRoom) {
   });
 }
 
-TEST(FullDiskTest, RegionsAreOpenAgainWhateverOfTheirMergeFoundNoRoom) {
+TEST(FullDiskTest, RegionsAreOpenAfterAMergeOnAFullDisk) {
   FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
     store->cluster().MergeRegion(RegionId(store->Regions().front().id()), done);
   });
 }
 
-TEST(FullDiskTest, BothHalvesAreOpenWhateverOfASplitFoundNoRoom) {
+TEST(FullDiskTest, BothHalvesAreOpenAfterASplitOnAFullDisk) {
   FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
     store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
   });
 }
 
 // Its record may be in the log, and then it is there when the log is read again.
-TEST(FailedWriteTest, AWriteThatTheStoreCouldNotMakeSaysThatItMayStand) {
+TEST(FailedWriteTest, WriteThatTheStoreFailsIsUnknown) {
   for (const bool full : {false, true}) {
     HalfBuilt store;
     full ? store.disk().FillUpAfter(0) : store.disk().set_failing(true);
     const Status put = store.Put(1000);
     EXPECT_EQ(put.code(), StatusCode::kDeadlineExceeded) << put;
-    EXPECT_NE(put.message().find("may stand"), std::string::npos) << put;
+    EXPECT_NE(put.message().find("may have been carried out"), std::string::npos) << put;
     EXPECT_NE(put.message().find(full ? "the disk is full" : "takes no more"), std::string::npos)
         << put;
   }

@@ -285,7 +285,7 @@ TEST_F(OwnershipTest, ARegionThatWasNotClosedInGoodOrderAcknowledgesNothingForAT
   }
 }
 
-TEST_F(OwnershipTest, CloseBeforeThatTimeIsOverIsNotInGoodOrder) {
+TEST_F(OwnershipTest, CloseWithinTheOpeningWaitIsNotInGoodOrder) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     Expel();
@@ -297,7 +297,7 @@ TEST_F(OwnershipTest, CloseBeforeThatTimeIsOverIsNotInGoodOrder) {
   }
 }
 
-TEST_F(OwnershipTest, CloseAfterThatTimeIsInGoodOrder) {
+TEST_F(OwnershipTest, CloseAfterTheOpeningWaitIsInGoodOrder) {
   Open();
   Expel();
   executor_.RunFor(2s);
@@ -313,7 +313,7 @@ TEST_F(OwnershipTest, TheDaughtersOfARegionThatWaitsWaitToo) {
   EXPECT_GT(executor_.Now() - expelled_, kTerm);
 }
 
-TEST_F(OwnershipTest, ADaughterThatIsClosedBeforeThatTimeIsOverIsNotClosedInGoodOrder) {
+TEST_F(OwnershipTest, DaughterClosedWithinTheOpeningWaitIsNotClosedInGoodOrder) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     Expel();
@@ -326,7 +326,7 @@ TEST_F(OwnershipTest, ADaughterThatIsClosedBeforeThatTimeIsOverIsNotClosedInGood
   }
 }
 
-TEST_F(OwnershipTest, ARegionMergedOfSuchWaitsAsLong) {
+TEST_F(OwnershipTest, MergedRegionWaitsAsLongAsItsParents) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     ASSERT_TRUE(Split(first_, 5).ok());

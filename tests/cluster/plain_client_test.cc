@@ -40,7 +40,7 @@ TEST(PlainClientTest, OrdersNameKeysAndCellsAsTheTableHasThem) {
   EXPECT_EQ(client->Get(Schema(), kRow).status().message(), "<get 028000000000000005>");
 }
 
-TEST(PlainClientTest, TellsWhatCameOfAWrite) {
+TEST(PlainClientTest, ReportsTheOutcomeOfAWrite) {
   EXPECT_TRUE(Answering("done")->Put(Schema(), kRow).ok());
   EXPECT_EQ(Answering("refused why")->Put(Schema(), kRow).code(), StatusCode::kUnavailable);
   EXPECT_EQ(Answering("may stand why")->Put(Schema(), kRow).code(), StatusCode::kDeadlineExceeded);

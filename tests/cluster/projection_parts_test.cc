@@ -68,7 +68,7 @@ TEST(ProjectionPartsTest, PartsThatDoNotFitAreRefused) {
   EXPECT_FALSE(parts.Add(Part(0, 0, {2}, 1))) << "doubled";
 }
 
-TEST(ProjectionPartsTest, AFlipOfWhatIsHereIsApplied) {
+TEST(ProjectionPartsTest, FlipOfAnArrivedPartIsApplied) {
   ProjectionParts parts(kGeometry, 1, kMaxLayers);
   ASSERT_TRUE(parts.Add(Part(0, 0, {1}, 1)));
   parts.Flip(0, 63, true);

@@ -178,7 +178,7 @@ class SearchDeadlineTest : public testing::Test {
   SchemaPtr table_;
 };
 
-TEST_F(SearchDeadlineTest, EveryRequestComesSomeWayAndNoneBeginsAnew) {
+TEST_F(SearchDeadlineTest, EveryRequestMakesProgressAndNoneStartsOver) {
   {
     SCOPED_TRACE("a scan");
     ExpectTheSameWork(Equal(kPlain, 7));
@@ -198,7 +198,7 @@ TEST_F(SearchDeadlineTest, EveryRequestComesSomeWayAndNoneBeginsAnew) {
   }
 }
 
-TEST_F(SearchDeadlineTest, TimeThatIsOverBeforeItBeginsComesSomeWayToo) {
+TEST_F(SearchDeadlineTest, SearchWithoutTimeLeftMakesProgress) {
   server_clock_.tick = seconds(1);
   const auto server = cluster_->Server("rs1");
   const Plan plan = MakePlan(*table_, Equal(kPlain, 7), {});

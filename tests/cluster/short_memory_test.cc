@@ -444,12 +444,12 @@ int SilentAddsAfterNarrowing(const Faults& faults) {
   return silent;
 }
 
-TEST(IndexFilterShortMemoryTest, AValueThatMayNotHaveBeenToldIsWaitedFor) {
+TEST(IndexFilterShortMemoryTest, WritesWaitForAValueThatMayBeMissingInTheFeed) {
   EXPECT_EQ(SilentAdds({}), 0);
   EXPECT_EQ(SilentAddsAfterNarrowing({}), 0);
 }
 
-TEST(IndexFilterShortMemoryTest, AFilterThatIsKeptAllTheSameIsFound) {
+TEST(IndexFilterShortMemoryTest, KeepingAFilterThatRanOutOfMemoryIsNoticed) {
   EXPECT_GT(SilentAdds({.keep_spoilt_filter = true}), 0);
   EXPECT_GT(SilentAddsAfterNarrowing({.keep_spoilt_filter = true}), 0);
 }

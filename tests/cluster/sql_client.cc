@@ -105,9 +105,10 @@ Status ErrorOfSql(int rc, const std::string& message) {
   const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
   const int code = rc & 0xff;
   if (code == SQLITE_CONSTRAINT) return AlreadyExists(message);
-  if (says("may stand") || says("in time")) return DeadlineExceeded(message);
-  // A row that only this client writes is never changed by somebody else.
-  if (code == SQLITE_BUSY && !says("somebody else")) return Unavailable(message);
+  if (says("may have been carried out") || says("may be done") || says("in time"))
+    return DeadlineExceeded(message);
+  // A row that only this client writes is never changed by another client.
+  if (code == SQLITE_BUSY && !says("another client")) return Unavailable(message);
   return Internal(message);
 }
 

@@ -134,7 +134,7 @@ bool MissesWhatCameWhenItWasCutOff(const Faults& faults) {
   return meanwhile.ok();
 }
 
-TEST(CoordinatorCutOffTest, ItAsksOrErrsOnceItsLeasesAreOver) {
+TEST(CoordinatorCutOffTest, AsksServersOrFailsOnceItsLeasesAreOver) {
   EXPECT_FALSE(MissesWhatCameWhenItWasCutOff({}));
 }
 

@@ -28,7 +28,7 @@ class WriteLogTest : public ::testing::Test {
   WriteLog log_;
 };
 
-TEST_F(WriteLogTest, ASearchSeesWhatStoodAndWhatIsBeingWritten) {
+TEST_F(WriteLogTest, SearchMaySeeRowsBeforeAndAfterAWriteUnderWay) {
   const uint64_t first = Begin(1);
   EXPECT_EQ(Now(), Numbers({0, 1}));
   const WriteLog::Mark early(&log_);
@@ -89,7 +89,7 @@ TEST_F(WriteLogTest, WriteThatASearchShowsSaysNothingAboutWritesUnderWay) {
   EXPECT_EQ(Now(), Numbers({2, 3})) << "the second one has not ended yet";
 }
 
-TEST_F(WriteLogTest, TwoWritesOfOneStateAreNotToldApart) {
+TEST_F(WriteLogTest, WritesOfEqualRowsAreNotDistinguished) {
   const uint64_t first = Begin(1), second = Begin(2), third = Begin(1);
   for (const uint64_t write : {first, second, third}) Acknowledge(write);
   const WriteLog::Mark mark(&log_);

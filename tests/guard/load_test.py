@@ -304,7 +304,7 @@ def failures_leave_the_old_filter(fixture):
                              ("printf '1\\n2'", "cut off"), ("true", "at least 1"),
                              ("no-such-program", "exit status 127"),
                              ("echo 'a\\b'", "--format"), ("seq 1 30000", "full; say a greater --capacity"),
-                             ("for i in {1..3}; do seq 1 10000; done", "67 % of the keys came before: the column is not unique"),
+                             ("for i in {1..3}; do seq 1 10000; done", "67 % of the keys were read before: the column is not unique"),
                              (copy(postgres, "SELECT id, id FROM items"), "two columns")):
             more = ["--format", "copy"] if "columns" in why else []
             message = fixture.load(guard, *more, command=command, expect=1)

@@ -433,7 +433,7 @@ TEST_F(AttachOnHBaseTest, RunningCoordinatorFindsATableThatWasAttachedAgain) {
   EXPECT_FALSE(count().ok());
   ASSERT_EQ(owner.Create(), Status());
   program_->Do(Attach("t", "t"));
-  expect_soon(0, "made anew");
+  expect_soon(0, "created again");
 }
 
 TEST_F(AttachOnHBaseTest, StatusReportsRegionSizes) {

@@ -33,7 +33,7 @@ void BreakRuleOfOurs() {
   assert(holds);
 }
 
-TEST(ForeignAssertionsDeathTest, AfterAFaultOneOfRocksDbEndsTheProcessAsKilled) {
+TEST(ForeignAssertionsDeathTest, RocksDbAssertionAfterAFaultEndsTheProcessAsKilled) {
   EXPECT_EXIT(
       {
         MakeFault();
@@ -42,7 +42,7 @@ TEST(ForeignAssertionsDeathTest, AfterAFaultOneOfRocksDbEndsTheProcessAsKilled) 
       testing::ExitedWithCode(kForeignAssertion), "Assertion");
 }
 
-TEST(ForeignAssertionsDeathTest, WithoutAFaultOneOfRocksDbAborts) {
+TEST(ForeignAssertionsDeathTest, RocksDbAssertionWithoutAFaultAborts) {
   EXPECT_EXIT(
       {
         FaultyFileSystem disk;  // well
@@ -52,7 +52,7 @@ TEST(ForeignAssertionsDeathTest, WithoutAFaultOneOfRocksDbAborts) {
       testing::KilledBySignal(SIGABRT), "Assertion");
 }
 
-TEST(ForeignAssertionsDeathTest, AfterAFaultOneOfOursAborts) {
+TEST(ForeignAssertionsDeathTest, OwnAssertionAfterAFaultAborts) {
   EXPECT_EXIT(
       {
         MakeFault();
@@ -61,7 +61,7 @@ TEST(ForeignAssertionsDeathTest, AfterAFaultOneOfOursAborts) {
       testing::KilledBySignal(SIGABRT), "Assertion");
 }
 
-TEST(ForeignAssertionsDeathTest, AfterAFaultAnAbortOfAnotherKindIsNone) {
+TEST(ForeignAssertionsDeathTest, AbortWithoutAssertionAfterAFaultIsNotForgiven) {
   EXPECT_EXIT(
       {
         MakeFault();

@@ -326,7 +326,7 @@ class QueriesTest(PostgresTest):
         self.store.run("sql", "DROP TABLE orders", "CREATE TABLE orders(id INTEGER PRIMARY KEY, customer TEXT, cents TEXT)",
                        "INSERT INTO orders VALUES (1, 'kim', '1000')")
         self.store.start("--write")
-        self.refused("55000", "was dropped and made anew", "EXECUTE asked")
+        self.refused("55000", "was dropped and created again", "EXECUTE asked")
         self.run_sql("ALTER FOREIGN TABLE orders ALTER cents TYPE text")
         self.assertEqual(self.rows("SELECT id FROM orders WHERE cents > '200'"), [])
 
@@ -444,7 +444,7 @@ class ChangesTest(PostgresTest):
         with self.assertRaises(psycopg2.errors.UniqueViolation) as raised:
             connection.commit()
         self.assertIn("sending changes 2 to 3 of 3 of the transaction", str(raised.exception))
-        self.assertIn("those before were made and stand, and some of these may stand too", str(raised.exception))
+        self.assertIn("those before were made, and some of these may have been made too", str(raised.exception))
         self.assertEqual(self.rows("SELECT count(*) FROM places"), [(2,)])
 
     def test_reading_a_table_with_unsent_changes_is_refused(self):
@@ -495,7 +495,7 @@ class ChangesTest(PostgresTest):
         self.run_sql("UPDATE orders SET paid = false WHERE id = 1")
         with self.assertRaises(psycopg2.errors.SerializationFailure) as raised:
             connection.commit()
-        self.assertIn("was changed by somebody else", str(raised.exception))
+        self.assertIn("was changed by another client", str(raised.exception))
         self.assertEqual(self.rows("SELECT cents, paid FROM orders WHERE id = 1"), [(250, False)])
         cursor.execute("DELETE FROM orders WHERE id = 1")
         self.run_sql("DELETE FROM orders WHERE id = 1")

@@ -307,7 +307,7 @@ TEST_F(RemoteStoreTest, TheTokenOfTheServerIsReadFromAFile) {
   EXPECT_EQ(Search(Open(server_->address() + "?token-file=" + right).get(), {}).end, Status());
 }
 
-TEST_F(RemoteStoreTest, AServerForReadingRefusesWhatItMayNot) {
+TEST_F(RemoteStoreTest, ReadOnlyServerRefusesChanges) {
   options_.sql.may_write = options_.may_administer = false;
   Start();
   const auto remote = Open(server_->address());

@@ -85,7 +85,7 @@ class ExtensionTest(unittest.TestCase):
         first.execute("BEGIN")
         first.execute("UPDATE t SET n = n + 1")
         second.execute("UPDATE t SET n = 70")
-        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by another client"):
             first.execute("COMMIT")
         self.assertEqual(second.execute("SELECT n, s FROM t").fetchall(), [(70, "other column")])
 
@@ -102,7 +102,7 @@ class ExtensionTest(unittest.TestCase):
             first.execute("BEGIN")
             first.execute(change)
             second.execute("UPDATE t SET a = 'theirs' WHERE k = 1")
-            with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "changed by another client"):
                 first.execute("COMMIT")
             self.assertEqual(second.execute("SELECT a, n FROM t").fetchall(), [("theirs", 0)])
 
@@ -114,7 +114,7 @@ class ExtensionTest(unittest.TestCase):
         first.execute("BEGIN")
         first.execute("UPDATE t SET a = a || '!'")
         second.execute("UPDATE t SET a = 'theirs'")
-        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by another client"):
             first.execute("COMMIT")
         self.assertFalse(first.in_transaction)
         with self.assertRaisesRegex(sqlite3.OperationalError, "no transaction is active"):

@@ -192,13 +192,13 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   /** Created in advance: when memory has run out, no exception can be created. */
   private static final DoNotRetryIOException NO_MEMORY =
-      new DoNotRetryIOException("the server has no memory left; a write that was under way may stand");
+      new DoNotRetryIOException("the server has no memory left; a write that was under way may have been carried out");
   // Created in advance, too: a failure after a commit must be thrown as an exception after which clients do not repeat
   // the write.
   private static final DoNotRetryIOException STANDS_UNSEEN =
-      new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
+      new DoNotRetryIOException("the write was carried out, but searches may not find it: see the server's log");
   private static final DoNotRetryIOException NOT_ACKNOWLEDGED =
-      new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
+      new DoNotRetryIOException("coordinators did not acknowledge in time; the write may have been carried out");
 
   /**
    * The exception that a hook throws before anything is written: always an IOException, which makes the write fail. If
@@ -261,7 +261,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     }
     if (mutation.getAttribute(VISIBILITY) != null) {
       throw new DoNotRetryIOException("cells of an indexed table cannot have visibility labels: its indexes and filters"
-          + " would tell of them to everybody who may read the columns");
+          + " would show them to every user that may read the columns");
     }
     if (expires(mutation)) {
       throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"

@@ -75,8 +75,8 @@ public final class Mutator {
       for (ConditionalWrites.Write write : writes) begun |= write.asked;
       // Once a condition was evaluated, the batch may have reached the log, also in part (mini-batches).
       if (begun) {
-        error =
-            StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may stand: " + error.getMessage());
+        error = StatusException.error(
+            Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may have been carried out: " + error.getMessage());
       }
       return result.setError(error).build();
     }

@@ -58,7 +58,8 @@ final class RegionLife {
       if (!feared || Fault.NO_OPENING_WAIT.isOn()) region.notBefore = clock.getAsLong();
       region.flag = flag;
     } catch (Throwable e) {
-      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of until that is done",
+      LOG.error(
+          "Cannot raise the flag of region {}: it is neither searched nor announced to coordinators until that is done",
           region.info().getEncodedName(), e);
     }
   }
@@ -75,7 +76,8 @@ final class RegionLife {
       region.flag = flag;
       return true;
     } catch (Throwable e) {
-      LOG.warn("Cannot raise the flag of region {}: it is neither searched nor told of until that is done",
+      LOG.warn(
+          "Cannot raise the flag of region {}: it is neither searched nor announced to coordinators until that is done",
           region.info().getEncodedName(), e);
       return false;
     }

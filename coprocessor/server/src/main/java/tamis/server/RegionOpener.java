@@ -53,7 +53,7 @@ public final class RegionOpener {
     if (region.server.isEmpty()) return; // a tool has opened it without a server: it gets no requests
     if (life != null) life.opened(region);
     if (!regions.add(region)) {
-      LOG.error("Region {} has the id of another one here: it is neither searched nor told of",
+      LOG.error("Region {} has the id of another one here: it is neither searched nor announced to coordinators",
           region.info().getEncodedName());
       return;
     }

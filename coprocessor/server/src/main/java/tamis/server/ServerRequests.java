@@ -119,11 +119,12 @@ public final class ServerRequests implements Endpoint.Requests {
   private static Cluster.MutateReply mayStand(Cluster.MutateReply reply) {
     Cluster.MutateReply.Builder unknown = Cluster.MutateReply.newBuilder();
     for (Cluster.RegionMutateResult region : reply.getRegionsList()) {
-      unknown.addRegions(region.hasError() ? region
-                                           : region.toBuilder()
-                                                 .setError(StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED,
-                                                     "coordinators did not acknowledge in time; the writes may stand"))
-                                                 .build());
+      unknown.addRegions(region.hasError()
+              ? region
+              : region.toBuilder()
+                    .setError(StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED,
+                        "coordinators did not acknowledge in time; the writes may have been carried out"))
+                    .build());
     }
     return unknown.build();
   }

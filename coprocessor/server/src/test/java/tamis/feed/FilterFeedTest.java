@@ -364,7 +364,7 @@ class FilterFeedTest {
   }
 
   @Test
-  void pollBeyondTheMostThatParkIsToldWhenToComeAgain() throws Exception {
+  void pollThatCannotBeParkedGetsATimeToRetry() throws Exception {
     options.maxParked = 0;
     poll(1, 0);
     Cluster.PollReply reply = poll(request(1, 0).setWaitNs(SECOND), null);

@@ -461,7 +461,7 @@ class IndexFilterClearingTest {
   }
 
   @Test
-  void rangesAreNarrowedToWhatStands() throws Exception {
+  void rangesAreNarrowedToTheExistingValues() throws Exception {
     Scene scene = new Scene("b", "d", "f", "l");
     erase("l").then(erase("b")).then(clear()).run(scene);
     assertArrayEquals(Bytes.toBytes("d"), scene.copy().range.min);

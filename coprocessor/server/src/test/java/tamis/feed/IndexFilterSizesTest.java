@@ -256,7 +256,7 @@ class IndexFilterSizesTest {
   // ---- Events
 
   @Test
-  void entryThatChangesNothingIsNotTold() throws Exception {
+  void entryThatChangesNothingMakesNoEvent() throws Exception {
     make(64, FPR);
     count(FilterRoom.ENDLESS, values(0, 10));
     long before = feed.last();

@@ -233,7 +233,7 @@ class IndexFilterTest {
   }
 
   @Test
-  void whereRemovalsClearBitsItWouldNot() {
+  void faultBitsClearedLosesTheRow() {
     Fault.only(Fault.BITS_CLEARED);
     try {
       assertFalse(aRowStaysInBitsAlone());
@@ -309,7 +309,7 @@ class IndexFilterTest {
   }
 
   @Test
-  void withoutRoomForBitsThereIsNoneUntilThereIs() {
+  void filterWithoutMemoryForBitsIsMissingUntilThereIsMemory() {
     FilterRoom none = new FilterRoom(1 << 20, 5 << 18);
     assertFalse(filter.wantsRebuild(100, room)); // counting it was not tried yet
     assertFalse(filter.beginGeneration(() -> true, none));
@@ -321,7 +321,7 @@ class IndexFilterTest {
   }
 
   @Test
-  void whereCountingFailsItIsMissing() {
+  void filterIsMissingAfterAFailedCount() {
     assertTrue(filter.beginGeneration(() -> true, room));
     assertFalse(filter.isMissing() || filter.wantsRebuild(100, room)); // under way
     filter.abandonGeneration();

@@ -21,7 +21,7 @@ class InstallationTest {
   }
 
   @Test
-  void tellsWhatTheServerWasConfiguredWith() throws Exception {
+  void reportsTheSettingsOfTheServer() throws Exception {
     Configuration conf = configuration();
     conf.set("hbase.regionserver.handler.count", "2");
     conf.set("hbase.master.rs.remote.proc.fail.fast.limit", "100000");

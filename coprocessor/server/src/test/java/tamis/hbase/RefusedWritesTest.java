@@ -119,7 +119,7 @@ class RefusedWritesTest extends WriteRefusals {
 
   /** Tags as replication brings them. */
   @Test
-  void norByTagsOfTheirOwn() throws Exception {
+  void cellsDoNotExpireByTags() throws Exception {
     String why = "expire one by one";
     refused(why, t -> t.region.put(new Put(ROW).add(expiring(A, A))));
     refused(why, t -> t.region.increment(new Increment(ROW).add(expiring(N, Bytes.toBytes(1L)))));

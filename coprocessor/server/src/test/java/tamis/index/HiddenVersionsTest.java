@@ -62,7 +62,7 @@ class HiddenVersionsTest {
   }
 
   @Test
-  void itHasNoneWhereUncertainEntriesAreTakenForThere() throws Exception {
+  void faultUncertainEntriesTakenForThereLosesTheEntry() throws Exception {
     Fault.only(Fault.UNCERTAIN_ENTRIES_TAKEN_FOR_THERE);
     writeTheValueOfAHiddenVersion();
     assertNotEquals(0, missing());

@@ -220,7 +220,7 @@ class FeedTest {
   }
 
   @Test
-  void newsWithoutAWaitingPutTravelWithOtherNews() throws Exception {
+  void eventsWithoutAWaitingPutTravelWithOtherEvents() throws Exception {
     Feed f = new Feed();
     f.poll(1, 0);
     long urgent = f.feed.append(closed(1));
@@ -260,7 +260,7 @@ class FeedTest {
   }
 
   @Test
-  void aCallerIsToldOfTheTablesThatHeMayRead() throws Exception {
+  void pollAnswersOnlyTablesThatTheCallerMayRead() throws Exception {
     Feed f = new Feed();
     java.util.function.LongSupplier sure = () -> f.now + 10 * SECOND;
     java.util.Set<Integer> one = java.util.Collections.singleton(1);
@@ -355,7 +355,7 @@ class FeedTest {
   }
 
   @Test
-  void nothingIsKeptWhileNobodyListensAndLittleForWhoLags() throws Exception {
+  void eventsAreKeptOnlyForListenersAndWithinABound() throws Exception {
     Feed f = new Feed();
     for (int i = 0; i < 100; ++i) f.feed.append(closed(i));
     assertEquals(0, f.feed.eventBytes());

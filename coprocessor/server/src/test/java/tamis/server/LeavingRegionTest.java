@@ -105,7 +105,7 @@ class LeavingRegionTest {
   }
 
   @Test
-  void aFailureOfAServerThatStaysIsTold() throws Exception {
+  void failureOfARunningServerIsReported() throws Exception {
     fail();
     assertEquals(Cluster.Error.Code.INTERNAL, search().getCode());
     assertTrue(search().getMessage().contains("NullPointerException"), search().getMessage());
@@ -114,7 +114,7 @@ class LeavingRegionTest {
   }
 
   @Test
-  void aFailureOfAServerThatEndsIsNotNow() throws Exception {
+  void failureOfAStoppingServerIsReportedAsNotServing() throws Exception {
     state.server.ending = () -> true;
     fail();
     assertEquals(Cluster.Error.Code.UNAVAILABLE, search().getCode());
@@ -126,7 +126,7 @@ class LeavingRegionTest {
   }
 
   @Test
-  void aFailureOfARegionThatClosesIsNotNow() throws Exception {
+  void failureOfAClosingRegionIsReportedAsNotServing() throws Exception {
     region.closing = true;
     fail();
     assertEquals(Cluster.Error.Code.UNAVAILABLE, search().getCode());
@@ -154,7 +154,7 @@ class LeavingRegionTest {
     Fault.only(Fault.STREAM_CLOSED_BEHIND_CONDITIONS);
     Cluster.Error begun = write(ROW);
     assertEquals(Cluster.Error.Code.DEADLINE_EXCEEDED, begun.getCode(), begun.getMessage());
-    assertTrue(begun.getMessage().contains("may stand"), begun.getMessage());
+    assertTrue(begun.getMessage().contains("may have been carried out"), begun.getMessage());
   }
 
   @Test
@@ -169,7 +169,7 @@ class LeavingRegionTest {
   }
 
   @Test
-  void onlyWhatIsUncheckedProvesNothing() {
+  void uncheckedExceptionProvesNothingAboutTheRequest() {
     Throwable failure = new IllegalStateException("closed");
     for (Throwable e : new Throwable[] {failure, new OutOfMemoryError(), new InterruptedException(),
              new DoNotRetryIOException("a hook", failure),

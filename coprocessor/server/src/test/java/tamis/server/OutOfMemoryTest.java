@@ -161,7 +161,7 @@ class OutOfMemoryTest {
   }
 
   @Test
-  void norWhereItStaysAwayUntilTheWriteIsOver() throws Exception {
+  void noValueIsLostWhereMemoryRunsOutUntilTheWriteEnds() throws Exception {
     assertEquals(0, lost(this::put, 1000));
     assertEquals(0,
         lost((row, value)
@@ -178,7 +178,7 @@ class OutOfMemoryTest {
   }
 
   @Test
-  void aRegionWhoseClosingIsNotToldWasNotClosedInGoodOrder() throws Exception {
+  void regionWithoutAClosingEventIsNotClosedInGoodOrder() throws Exception {
     FilterFeed feed = TestServer.state().feed;
     RegionLife life = new RegionLife(feed, System::nanoTime, () -> false);
     Fault.exhaustMemory(1, 1);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 class OwnershipTest {
   /** The log's sync hangs, say. */
   @Test
-  void aProofThatHangsHoldsNobodyWhoAsks() {
+  void hangingProofBlocksNoCaller() {
     CountDownLatch ends = new CountDownLatch(1);
     Ownership ownership = new Ownership(ends::await, 1);
     for (int i = 0; i < 20; ++i) {
@@ -28,7 +28,7 @@ class OwnershipTest {
   }
 
   @Test
-  void aWallClockThatIsSetEndsWhatWasProvedAndNothingElse() {
+  void settingTheWallClockEndsOnlyEarlierProofs() {
     AtomicInteger proofs = new AtomicInteger();
     AtomicLong wallMs = new AtomicLong();
     AtomicLong nanos = new AtomicLong();
@@ -47,7 +47,7 @@ class OwnershipTest {
   }
 
   @Test
-  void oneProofServesAllWhoAsk() throws Exception {
+  void oneProofServesAllCallers() throws Exception {
     CountDownLatch ends = new CountDownLatch(1);
     AtomicInteger proofs = new AtomicInteger();
     AtomicInteger owners = new AtomicInteger();

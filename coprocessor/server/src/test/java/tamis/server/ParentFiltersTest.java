@@ -126,7 +126,7 @@ class ParentFiltersTest {
 
   /** Rows whose entries are not made yet change and go: nothing is uncounted that another row still has. */
   @Test
-  void rowThatWasNotMadeIsNotUncounted() throws Exception {
+  void repeatedWritesDoNotUncountAnEntryOfTheParent() throws Exception {
     try (Split split = new Split(1 << 20)) {
       split.open(split.take(), 42);
       for (int i = 0; i < 40; ++i) {
@@ -140,7 +140,7 @@ class ParentFiltersTest {
 
   /** Another server opened the parent, or the daughter, and wrote to it: the sequence numbers show that. */
   @Test
-  void whereSomethingWasWrittenInBetweenNothingIsBelieved() throws Exception {
+  void filtersOfTheParentAreDroppedAfterAWriteInBetween() throws Exception {
     try (Split split = new Split(1 << 20)) {
       split.open(split.take(), 43);
       assertFalse(split.excludes("x absent"));
@@ -153,7 +153,7 @@ class ParentFiltersTest {
   }
 
   @Test
-  void onlyWhatIsMadeOfTheParentAloneInherits() throws Exception {
+  void onlyRegionsMadeOfOneParentInheritItsFilters() throws Exception {
     try (Split split = new Split(1 << 20)) {
       assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.emptySet(), ""));
       assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.singleton("another"), ""));

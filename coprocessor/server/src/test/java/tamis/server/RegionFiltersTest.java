@@ -128,7 +128,7 @@ class RegionFiltersTest {
 
   /** However often it is looked at: each time the whole index is read up to there. */
   @Test
-  void unreadableFilterIsRetriedEverLessOften() throws Exception {
+  void unreadableFilterIsRetriedWithGrowingPauses() throws Exception {
     IndexedRegion region = open.get(2);
     Unreadable.on = true;
     open.remove(0); // there is room

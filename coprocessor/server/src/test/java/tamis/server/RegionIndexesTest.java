@@ -136,7 +136,7 @@ class RegionIndexesTest {
   }
 
   @Test
-  void aRegionIsToldAndCountedWhileOthersAreBuilt() throws Exception {
+  void regionIsAnnouncedAndCountedWhileOthersAreBuilt() throws Exception {
     IndexedRegion[] built = {region("a", "b"), region("b", "c"), region("c", "d")};
     for (IndexedRegion region : built) region.building.lock(); // as who builds
     try {
@@ -177,7 +177,7 @@ class RegionIndexesTest {
   }
 
   @Test
-  void aBuildThatFailsIsTriedAgainEverLessOften() throws Exception {
+  void failedBuildIsRetriedWithGrowingPauses() throws Exception {
     RegionForTest test = open("a", "b");
     IndexedRegion region = incomplete(test);
     Told told = new Told();
@@ -219,7 +219,7 @@ class RegionIndexesTest {
   }
 
   @Test
-  void whereTheRegionClosesItIsNotTriedAgain() throws Exception {
+  void failedBuildOfAClosingRegionIsNotRetried() throws Exception {
     IndexedRegion region = incomplete(open("a", "b"));
     Told told = new Told();
     RegionIndexes indexes = new RegionIndexes(state.acknowledgements, state.filters, told.workers);
@@ -235,7 +235,7 @@ class RegionIndexesTest {
 
   /** Two loads, one behind the other: the first one's building goes on as the second one's. */
   @Test
-  void behindALoadABuildThatFailsIsTriedAgain() throws Exception {
+  void failedBuildAfterALoadIsRetried() throws Exception {
     RegionForTest test = open("a", "b");
     IndexedRegion region = test.indexed();
     TestServer.open(region);

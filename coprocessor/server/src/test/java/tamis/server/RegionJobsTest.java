@@ -111,7 +111,7 @@ class RegionJobsTest {
   }
 
   @Test
-  void aCheckFindsWhatIsWrongAndARebuildMendsIt() throws Exception {
+  void checkFindsDamageAndRebuildRepairsIt() throws Exception {
     FilterFeed feed = TestServer.start(new FeedOptions());
     tamis.pb.Table.Schema schema =
         schema(1, RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_s", true, 4));
@@ -262,7 +262,7 @@ class RegionJobsTest {
   }
 
   @Test
-  void aJobIsBegunOnceAndToldOfRegionByRegion() throws Exception {
+  void jobStartsOnceAndReportsEachRegion() throws Exception {
     CountDownLatch go = new CountDownLatch(1);
     List<Long> worked = Collections.synchronizedList(new ArrayList<>());
     RegionJobs jobs = new RegionJobs((job, region, progress, result) -> {
@@ -293,7 +293,7 @@ class RegionJobsTest {
   }
 
   @Test
-  void aJobIsToldToWhoBeganIt() throws Exception {
+  void jobIsReportedToTheUserWhoStartedIt() throws Exception {
     RegionJobs jobs = new RegionJobs((job, region, progress, result) -> {});
     Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(9).build();
     jobs.start(request, "kim", Collections.emptySet());

@@ -131,7 +131,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void withoutTheOpeningWaitItAcknowledgesAtOnce() throws Exception {
+  void faultNoOpeningWaitAcknowledgesAtOnce() throws Exception {
     Fault.only(Fault.NO_OPENING_WAIT);
     assertFalse(waitsBehindTheDead());
   }
@@ -145,12 +145,12 @@ class RegionLifeTest {
   }
 
   @Test
-  void aRegionClosedWithinItsWaitLeavesItToTheNext() throws Exception {
+  void regionClosedWithinItsWaitLeavesItToTheNextOwner() throws Exception {
     assertTrue(thirdOwnerWaits());
   }
 
   @Test
-  void withoutThatTheThirdOwnerWouldNotWait() throws Exception {
+  void faultFlagLoweredBeforeItsWaitLetsTheThirdOwnerSkipTheWait() throws Exception {
     Fault.only(Fault.FLAG_LOWERED_BEFORE_ITS_WAIT);
     assertFalse(thirdOwnerWaits());
   }
@@ -202,7 +202,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void withoutTheEventTheNextOwnerWouldNotWait() throws Exception {
+  void faultClosingNotToldLetsTheNextOwnerSkipTheWait() throws Exception {
     Fault.only(Fault.CLOSING_NOT_TOLD);
     assertFalse(waitsForWhoDoesNotKnow());
   }
@@ -229,7 +229,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void takenDownBeforeItHidesAZombie() throws Exception {
+  void faultFlagLoweredInPreCloseHidesAZombie() throws Exception {
     Fault.only(Fault.FLAG_LOWERED_IN_PRECLOSE);
     assertFalse(waitsBehindWhoWasAboutToClose());
   }
@@ -298,7 +298,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void withoutThatItWouldNot() throws Exception {
+  void faultUnknownParentsNotFearedSkipsTheWait() throws Exception {
     Fault.only(Fault.UNKNOWN_PARENTS_NOT_FEARED);
     assertFalse(waitsBehindAParentWithoutFiles());
   }
@@ -333,7 +333,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void closedWithinThatWaitItLeavesItToTheNext() throws Exception {
+  void regionClosedWithinTheWaitForUnknownParentsLeavesItToTheNextOwner() throws Exception {
     makeOfOthers();
     Server a = new Server();
     a.close(a.open());
@@ -364,12 +364,12 @@ class RegionLifeTest {
   }
 
   @Test
-  void withoutItsFlagARegionIsNeitherSearchedNorToldOf() throws Exception {
+  void regionWithoutItsFlagIsNeitherSearchedNorAnnounced() throws Exception {
     assertFalse(believedBesideTheNextOwner());
   }
 
   @Test
-  void withoutThatRuleItWouldBe() throws Exception {
+  void faultBelievedBeforeItsFlagSearchesTheRegion() throws Exception {
     Fault.only(Fault.BELIEVED_BEFORE_ITS_FLAG);
     assertTrue(believedBesideTheNextOwner());
   }
@@ -464,7 +464,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void withoutThatAZombieWouldBeBelieved() throws Exception {
+  void faultLateFlagWithoutProofBelievesAZombie() throws Exception {
     Fault.only(Fault.LATE_FLAG_WITHOUT_PROOF);
     assertTrue(believedWithALateFlag(false));
   }
@@ -491,7 +491,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void whereNobodyNoticesItIs() {
+  void faultSleepNotNoticedBelievesTheProof() {
     Fault.only(Fault.SLEEP_NOT_NOTICED);
     assertTrue(believesAfterSleep());
   }

@@ -127,7 +127,7 @@ class RegionServersTest {
   }
 
   @Test
-  void putDoesNotWaitWhereTheStateIsForgotten() throws Exception {
+  void faultStateForgottenLetsAPutSkipTheWait() throws Exception {
     assertFalse(putWaitsBehindReopening(true));
   }
 

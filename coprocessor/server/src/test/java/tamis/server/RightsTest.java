@@ -187,7 +187,7 @@ class RightsTest {
   }
 
   @Test
-  void whereAnotherHookFiltersNothingIsToldOfTheTable() throws Exception {
+  void nothingOfATableIsSentWhereAnotherHookFilters() throws Exception {
     assertEquals(
         Collections.singleton(region.table.tableId), new TableReaders().tablesOf(Collections.singletonList(region)));
     hideA();
@@ -197,7 +197,7 @@ class RightsTest {
   }
 
   @Test
-  void schemaIsToldToUsersWhoReadAtLeastOneColumn() throws Exception {
+  void schemaIsSentToUsersWhoReadAtLeastOneColumn() throws Exception {
     TableAttributesReply attributes = TableAttributes.of(region);
     assertEquals(ByteString.copyFrom(region.region.getTableDescriptor().getValue(IndexedTable.SCHEMA)),
         attributes.getAttributesOrThrow("tamis.schema"));
@@ -235,7 +235,7 @@ class RightsTest {
   }
 
   @Test
-  void writerWithoutReadRightIsNotToldWhatIsThere() throws Exception {
+  void writerWithoutReadRightLearnsNothingOfTheRow() throws Exception {
     assertEquals("OK", write(Kind.PUT, isA("known")));
     assertEquals("FAILED_PRECONDITION", write(Kind.PUT, isA("other")));
     assertEquals("ALREADY_EXISTS", write(Kind.INSERT_IF_ABSENT, null));
@@ -257,7 +257,7 @@ class RightsTest {
 
   /** Whether a row is there is told by any cell of it. */
   @Test
-  void readerOfSomeColumnsIsNotToldWhetherARowIsThere() throws Exception {
+  void readerOfSomeColumnsDoesNotLearnWhetherARowExists() throws Exception {
     Keeper.hidden = (family, qualifier) -> Key.compare(family, RegionForTest.G) == 0;
     assertEquals("OK", write(Kind.PUT, isA("known")));
     assertTrue(write(Kind.UPDATE, null).startsWith("refused"));
@@ -265,7 +265,7 @@ class RightsTest {
   }
 
   @Test
-  void withoutAskingHeWouldBe() throws Exception {
+  void faultConditionForWritersTellsTheRow() throws Exception {
     hideA();
     Fault.only(Fault.CONDITION_FOR_WRITERS);
     assertEquals("FAILED_PRECONDITION", write(Kind.PUT, isA("other")));
@@ -311,7 +311,7 @@ class RightsTest {
   }
 
   @Test
-  void howManyRowsThereAreIsToldToWhoReadsThem() throws Exception {
+  void numberOfRowsIsReportedOnlyToReaders() throws Exception {
     state.feed.poll(
         Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime() + 1_000_000_000L);
     assertEquals(1, status().getRegions(0).getIndexes(0).getEntries());
