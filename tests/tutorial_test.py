@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of docs/TUTORIAL.md print what the page shows, and README.md stays short and its links lead somewhere.
+"""The commands of docs/TUTORIAL.md print what the page shows.
 
 Each command of the first two sections runs on a store that this test makes, with a small catalogue in place of
 Debian's, and its output is compared line by line. Numbers may differ, and with them the width of columns, except in the section
@@ -61,13 +61,6 @@ def without_numbers(lines):
             for line in lines]
 
 
-def anchors_of(path):
-    """The anchors that GitHub gives the headings of a page."""
-    with open(path, encoding="utf-8") as file:
-        headings = re.findall(r"^#+ (.*)$", file.read(), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
 class TutorialTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -123,25 +116,6 @@ class TutorialTest(unittest.TestCase):
                 self.assertEqual(without_numbers(printed), without_numbers(shown))
                 if "cities" in command and "import" not in command:
                     self.assertEqual(printed, shown)
-
-    def test_the_readme_is_short_and_links_to_pages_that_exist(self):
-        with open(os.path.join(PROJECT, "README.md"), encoding="utf-8") as file:
-            readme = file.read()
-        self.assertLessEqual(readme.count("\n"), 150)
-        for page in sorted(["README.md", *(f"docs/{name}" for name in os.listdir(os.path.join(PROJECT, "docs")))]):
-            if not page.endswith(".md"):
-                continue
-            with open(os.path.join(PROJECT, page), encoding="utf-8") as file:
-                links = re.findall(r"\]\(([^)\s]+)\)", file.read())
-            for link in links:
-                if link.startswith(("http:", "https:")):
-                    continue
-                path, _, anchor = link.partition("#")
-                target = os.path.normpath(os.path.join(PROJECT, os.path.dirname(page), path)) if path else \
-                    os.path.join(PROJECT, page)
-                self.assertTrue(os.path.exists(target), f"{page} links to {link}")
-                if anchor and target.endswith(".md"):
-                    self.assertIn(anchor, anchors_of(target), f"{page} links to {link}")
 
     def test_a_build_without_a_terminal_shows_its_progress(self):
         scripts = os.path.join(self.work, "scripts")

@@ -1,5 +1,5 @@
 // IndexedTable: an HBase table that Tamis indexes, as its description defines it
-// (docs/HBASE.md#what-a-table-holds).
+// (docs/HBASE.md#contents-of-a-table).
 //
 // The schema has an id that was drawn at random when the table was created. Coordinators and
 // servers compute the table's number in messages from that id and the table's name, so a copy under

@@ -1,6 +1,6 @@
 // Tables that another HBase client creates and keeps writing: they are attached, queried in SQL,
 // indexed during writes, detached, and attached again
-// (docs/HBASE.md#a-table-that-is-there-already).
+// (docs/HBASE.md#attaching-an-existing-table).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
