@@ -14,7 +14,7 @@ std::string Join(const std::vector<std::string>& words) {
 }
 
 // 'text' for a shell.
-std::string Quoted(const std::string& text) {
+std::string ShellQuoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -52,7 +52,7 @@ std::string Tables(const CommandDescription& program) {
   std::string options;
   std::string values;
   const auto add = [](const std::string& key, const std::string& words, std::string* table) {
-    *table += "    " + Quoted(key) + " " + Quoted(words) + "\n";
+    *table += "    " + ShellQuoted(key) + " " + ShellQuoted(words) + "\n";
   };
   Walk(program.name, program, [&](const std::string& path, const CommandDescription& command) {
     std::vector<std::string> names;
@@ -101,7 +101,7 @@ complete -o filenames -F _{0} {0}
 std::string ZshCompletion(const CommandDescription& program) {
   std::string help;
   Walk(program.name, program, [&](const std::string& path, const CommandDescription& command) {
-    help += "    " + Quoted(path) + " " + Quoted(command.help) + "\n";
+    help += "    " + ShellQuoted(path) + " " + ShellQuoted(command.help) + "\n";
   });
   return fmt::format(R"(#compdef {0}
 # zsh completion for {0}, made by `{0} completion zsh`.

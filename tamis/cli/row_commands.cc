@@ -6,6 +6,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
+#include "tamis/sql/sql_name.h"
 
 namespace tamis {
 namespace {
@@ -19,8 +20,6 @@ struct RowOptions {
   std::string where;
   uint64_t limit = 0;
 };
-
-std::string Quoted(const std::string& name) { return "\"" + name + "\""; }
 
 Result<Value> ParseCell(const TableSchema& schema, uint32_t column, const std::string& text) {
   auto value = Value::Parse(schema.columns[column].type, text);
@@ -44,7 +43,7 @@ Result<std::pair<std::string, std::vector<Value>>> KeyCondition(
   std::vector<Value> values;
   for (size_t i = 0; i < texts.size(); ++i) {
     TAMIS_ASSIGN_OR_RETURN(Value value, ParseCell(schema, schema.key[i], texts[i]));
-    condition += (i == 0 ? "" : " AND ") + Quoted(schema.columns[schema.key[i]].name) + " = ?";
+    condition += (i == 0 ? "" : " AND ") + QuotedName(schema.columns[schema.key[i]].name) + " = ?";
     values.push_back(std::move(value));
   }
   return std::pair(std::move(condition), std::move(values));
@@ -62,7 +61,7 @@ Status Get(Connection* connection, const RowOptions& options) {
     row(statement);
   };
   TAMIS_RETURN_IF_ERROR(connection->RunBound(
-      "SELECT * FROM " + Quoted(schema->name) + " WHERE " + key.first, key.second, sink));
+      "SELECT * FROM " + QuotedName(schema->name) + " WHERE " + key.first, key.second, sink));
   if (!found) return NotFound("table \"" + schema->name + "\" has no row with this key");
   return Status::Ok();
 }
@@ -92,20 +91,20 @@ Status Put(Connection* connection, const RowOptions& options) {
                              "\": the text is not UTF-8; a column of type bytes holds other bytes");
     }
     TAMIS_ASSIGN_OR_RETURN(Value value, ParseCell(*schema, *column, text));
-    names += (names.empty() ? "" : ", ") + Quoted(name);
+    names += (names.empty() ? "" : ", ") + QuotedName(name);
     marks += marks.empty() ? "?" : ", ?";
     values.push_back(std::move(value));
   }
-  return connection->RunBound(
-      "INSERT OR REPLACE INTO " + Quoted(schema->name) + " (" + names + ") VALUES (" + marks + ")",
-      values, {});
+  return connection->RunBound("INSERT OR REPLACE INTO " + QuotedName(schema->name) + " (" + names +
+                                  ") VALUES (" + marks + ")",
+                              values, {});
 }
 
 Status Delete(Connection* connection, const RowOptions& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   TAMIS_ASSIGN_OR_RETURN(const auto key, KeyCondition(*schema, options.values));
   TAMIS_RETURN_IF_ERROR(connection->RunBound(
-      "DELETE FROM " + Quoted(schema->name) + " WHERE " + key.first, key.second, {}));
+      "DELETE FROM " + QuotedName(schema->name) + " WHERE " + key.first, key.second, {}));
   if (connection->changes() == 0) {
     return NotFound("table \"" + schema->name + "\" has no row with this key");
   }
@@ -122,7 +121,7 @@ Status Scan(Connection* connection, const RowOptions& options) {
     if (text.empty()) return Status::Ok();
     TAMIS_ASSIGN_OR_RETURN(Value value, ParseCell(*schema, first, text));
     conditions +=
-        (conditions.empty() ? "" : " AND ") + Quoted(schema->columns[first].name) + op + "?";
+        (conditions.empty() ? "" : " AND ") + QuotedName(schema->columns[first].name) + op + "?";
     values.push_back(std::move(value));
     return Status::Ok();
   };
@@ -131,11 +130,11 @@ Status Scan(Connection* connection, const RowOptions& options) {
   if (!options.where.empty()) {
     conditions += (conditions.empty() ? "(" : " AND (") + options.where + ")";
   }
-  std::string sql = "SELECT * FROM " + Quoted(schema->name);
+  std::string sql = "SELECT * FROM " + QuotedName(schema->name);
   if (!conditions.empty()) sql += " WHERE " + conditions;
   sql += " ORDER BY ";
   for (const uint32_t column : schema->key) {
-    sql += (column == first ? "" : ", ") + Quoted(schema->columns[column].name);
+    sql += (column == first ? "" : ", ") + QuotedName(schema->columns[column].name);
   }
   if (options.limit > 0) sql += " LIMIT " + std::to_string(options.limit);
   Printer printer(format, stdout);

@@ -5,32 +5,10 @@
 #include <string_view>
 
 #include "tamis/cli/sql_text.h"
+#include "tamis/sql/sql_name.h"
 #include "tamis/table/condition.h"
 
 namespace tamis {
-namespace {
-
-std::string_view SqlName(Type type) {
-  switch (type) {
-    case Type::kText:
-      return "TEXT";
-    case Type::kBytes:
-      return "BLOB";
-    case Type::kInt64:
-      return "INTEGER";
-    case Type::kDouble:
-      return "REAL";
-    case Type::kBool:
-      return "BOOLEAN";
-    case Type::kTimestamp:
-      return "TIMESTAMP";
-    case Type::kDecimal:
-      return "DECIMAL";
-  }
-  return "TEXT";
-}
-
-}  // namespace
 
 Status ScratchDatabase::Run(const std::string& sql) {
   if (rc_ != SQLITE_OK) return Internal("cannot open a database in memory");
@@ -197,7 +175,8 @@ std::optional<Type> TypeOfDeclaration(const std::string& declared) {
 std::string StatementFor(const TableSchema& schema) {
   std::string text = "CREATE TABLE " + QuotedName(schema.name) + " (";
   for (const Column& column : schema.columns) {
-    text += QuotedName(column.name) + " " + std::string(SqlName(column.type)) +
+    const std::string_view type = SqlType(column.type);  // a time's is two words
+    text += QuotedName(column.name) + " " + std::string(type.substr(0, type.find(' '))) +
             (column.nullable ? ", " : " NOT NULL, ");
   }
   text += "PRIMARY KEY (";

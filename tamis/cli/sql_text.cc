@@ -38,12 +38,6 @@ std::string LowerCase(std::string_view text) {
   return out;
 }
 
-std::string QuotedName(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 std::vector<std::string> SqlWords(std::string_view text, size_t most) {
   std::vector<std::string> words;
   while (!text.empty() && words.size() < most) {

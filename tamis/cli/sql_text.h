@@ -12,8 +12,6 @@ namespace tamis {
 
 std::string UpperCase(std::string_view text);
 std::string LowerCase(std::string_view text);
-// The name in double quotes.
-std::string QuotedName(std::string_view name);
 // The words of the text in capitals, without what is quoted or in a comment; at most so many.
 std::vector<std::string> SqlWords(std::string_view text, size_t most);
 // Whether the table that the statement creates has a schema name before its own, as main.t has.

@@ -12,7 +12,7 @@ namespace tamis {
 namespace {
 
 // In single quotes: cells and forms may hold anything but those, which are bytes like others there.
-std::string Quoted(const std::string& text) {
+std::string QuotedText(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -146,14 +146,14 @@ KeyOption ParseKeyOption(const std::string& text) {
 std::string DefinitionOf(const ColumnOption& column) {
   if (!column.expression.empty()) return "\"" + column.name + "\" = " + column.expression;
   return fmt::format("\"{}\" {}{}", column.name, column.type.empty() ? "text" : column.type,
-                     column.cell.empty() ? "" : " cell " + Quoted(column.cell));
+                     column.cell.empty() ? "" : " cell " + QuotedText(column.cell));
 }
 
 std::string DefinitionOf(const std::vector<KeyOption>& key) {
   std::string parts;
   for (const KeyOption& part : key) {
     parts += fmt::format("{}\"{}\"{}", parts.empty() ? "" : ", ", part.name,
-                         part.form.empty() ? "" : " " + Quoted(part.form));
+                         part.form.empty() ? "" : " " + QuotedText(part.form));
   }
   return "key (" + parts + ")";
 }
@@ -168,6 +168,6 @@ std::string IndexDefinition(const std::string& index, const std::string& nulls) 
   return "index (" + index.substr(0, columns) + ") nulls " + nulls + index.substr(columns);
 }
 
-std::string MarkerDefinition(const std::string& marker) { return "marker " + Quoted(marker); }
+std::string MarkerDefinition(const std::string& marker) { return "marker " + QuotedText(marker); }
 
 }  // namespace tamis

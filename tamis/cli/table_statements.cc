@@ -9,6 +9,7 @@
 
 #include "tamis/cli/scratch_database.h"
 #include "tamis/cli/sql_text.h"
+#include "tamis/sql/sql_name.h"
 
 namespace tamis {
 namespace {

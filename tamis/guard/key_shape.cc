@@ -9,7 +9,7 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // A key as a person may read it.
-std::string Quoted(std::string_view key) {
+std::string ShownKey(std::string_view key) {
   constexpr size_t kMost = 60;
   std::string text = "\"";
   for (const char c : key.substr(0, kMost)) {
@@ -98,7 +98,7 @@ Status KeyShape::AddFirst(std::string_view key) const {
   if (key.starts_with("\xff\xfe") || key.starts_with("\xfe\xff")) {
     return Refuse("key 1 begins with the byte order mark of UTF-16; print UTF-8");
   }
-  if (key.starts_with("-[ RECORD")) return Refuse("key 1 is a head of psql, " + Quoted(key));
+  if (key.starts_with("-[ RECORD")) return Refuse("key 1 is a head of psql, " + ShownKey(key));
   return Status::Ok();
 }
 
@@ -107,11 +107,12 @@ Status KeyShape::Add(std::string_view key) {
   if (key.empty()) return Status::Ok();  // psql ends with an empty line
   const bool is_first = first_.empty();
   const auto refuse = [&](const std::string& what) {
-    return Refuse("key " + std::to_string(keys_) + ", " + Quoted(key) + ", has " + what);
+    return Refuse("key " + std::to_string(keys_) + ", " + ShownKey(key) + ", has " + what);
   };
   if (is_first) TAMIS_RETURN_IF_ERROR(AddFirst(key));
   if (keys_ <= 3 && IsRuler(key)) {
-    return Refuse("key " + std::to_string(keys_) + ", " + Quoted(key) + ", is a line below a head");
+    return Refuse("key " + std::to_string(keys_) + ", " + ShownKey(key) +
+                  ", is a line below a head");
   }
   if ((plain_ || copy_) && key.find('\0') != key.npos) {
     return refuse("a zero byte, as UTF-16 has; keys that end with one are --format null");
@@ -149,16 +150,16 @@ Status KeyShape::Finish() const {
   for (int i = 0; i < kFrames; ++i) {
     if (framed_[i] == others_ && (first_framed_[i] || others_ >= 2)) {
       return Refuse("every key has " + std::string(NameOf(static_cast<Frame>(i))) + ", such as " +
-                    Quoted(last_));
+                    ShownKey(last_));
     }
   }
   if (others_ >= 2 && width_ >= 2 && padded_) {
     return Refuse("all keys are " + std::to_string(width_) +
-                  " bytes wide and filled with blanks, such as " + Quoted(last_));
+                  " bytes wide and filled with blanks, such as " + ShownKey(last_));
   }
-  if (others_ >= 1 && IsFooter(last_)) return Refuse("the last key is " + Quoted(last_));
+  if (others_ >= 1 && IsFooter(last_)) return Refuse("the last key is " + ShownKey(last_));
   if (others_ >= 2 && !first_is_number_ && numbers_ == others_) {
-    return Refuse("the first key, " + Quoted(first_) + ", looks like a head of numbers");
+    return Refuse("the first key, " + ShownKey(first_) + ", looks like a head of numbers");
   }
   return Status::Ok();
 }

@@ -23,7 +23,7 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t& digits) override { return Scalar(digits); }
   bool string(string_t& text) override {
     if (depth_ == 1) return Take(std::move(text));
-    return Nested(Quoted(text));
+    return Nested(JsonString(text));
   }
   bool binary(binary_t&) override { return false; }
 
@@ -39,7 +39,7 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     Separate();
-    nested_ += Quoted(name) + ":";
+    nested_ += JsonString(name) + ":";
     first_ = true;
     return true;
   }
@@ -56,7 +56,7 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   const std::string& error() const { return error_; }
 
  private:
-  static std::string Quoted(const std::string& text) {
+  static std::string JsonString(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 

@@ -6,6 +6,7 @@
 #include "tamis/cluster/server_state_name.h"
 #include "tamis/server/json_body.h"
 #include "tamis/server/json_rows.h"
+#include "tamis/sql/sql_name.h"
 
 namespace tamis::server {
 namespace {
@@ -15,8 +16,6 @@ using Json = nlohmann::ordered_json;
 Response Document(const Json& json) {
   return {.body = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
 }
-
-std::string Quoted(const std::string& name) { return "\"" + name + "\""; }
 
 Json ColumnNames(const TableSchema& table, const std::vector<uint32_t>& positions) {
   Json names = Json::array();
@@ -92,7 +91,7 @@ Result<KeyCondition> KeyOf(const TableSchema& table, const std::string& path) {
     const Column& column = table.columns[table.key[i]];
     auto value = Value::Parse(column.type, texts[i]);
     if (!value.ok()) return value.status().WithContext("column \"" + column.name + "\"");
-    key.text += (i == 0 ? "" : " AND ") + Quoted(column.name) + " = ?";
+    key.text += (i == 0 ? "" : " AND ") + QuotedName(column.name) + " = ?";
     if (column.type == Type::kInt64) {
       key.values.push_back(value->int64());
     } else if (column.type == Type::kBool) {
@@ -118,15 +117,15 @@ Status Replace(SqlDatabase* database, const TableSchema& table, const nlohmann::
     if (!table.FindColumn(name)) {
       return InvalidArgument("table \"" + table.name + "\" has no column \"" + name + "\"");
     }
-    names += (names.empty() ? "" : ", ") + Quoted(name);
+    names += (names.empty() ? "" : ", ") + QuotedName(name);
     marks += marks.empty() ? "?" : ", ?";
     values.push_back(value);
   }
   if (values.empty()) return InvalidArgument("the row has no columns");
   return database
-      ->Execute(
-          "INSERT OR REPLACE INTO " + Quoted(table.name) + "(" + names + ") VALUES (" + marks + ")",
-          values)
+      ->Execute("INSERT OR REPLACE INTO " + QuotedName(table.name) + "(" + names + ") VALUES (" +
+                    marks + ")",
+                values)
       .status();
 }
 
@@ -246,35 +245,36 @@ Result<Response> StoreApi::Servers(StoreCall& call) {
 }
 
 Result<Response> StoreApi::GetRow(StoreCall& call) {
-  return WithRow(call,
-                 [&](SqlDatabase* database, const TableSchema& table,
-                     const KeyCondition& key) -> Result<Response> {
-                   TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement,
-                                          database->Prepare("SELECT * FROM " + Quoted(table.name) +
-                                                            " WHERE " + key.text));
-                   Status status = database->Bind(statement, key.values);
-                   Response response{.body = "{"};
-                   if (status.ok()) {
-                     const int rc = sqlite3_step(statement);
-                     if (rc == SQLITE_ROW) {
-                       std::string values;
-                       AppendJsonRow(statement, NotUtf8::kReplaced, &values);
-                       const Json row = Json::parse(values);
-                       Json object = Json::object();
-                       for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-                         object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
-                       }
-                       response = Document(object);
-                     } else if (rc == SQLITE_DONE) {
-                       status = NotFound("table \"" + table.name + "\" has no row with this key");
-                     } else {
-                       status = database->ErrorOf(rc);
-                     }
-                   }
-                   sqlite3_finalize(statement);
-                   if (!status.ok()) return status;
-                   return response;
-                 });
+  return WithRow(
+      call,
+      [&](SqlDatabase* database, const TableSchema& table,
+          const KeyCondition& key) -> Result<Response> {
+        TAMIS_ASSIGN_OR_RETURN(
+            sqlite3_stmt* const statement,
+            database->Prepare("SELECT * FROM " + QuotedName(table.name) + " WHERE " + key.text));
+        Status status = database->Bind(statement, key.values);
+        Response response{.body = "{"};
+        if (status.ok()) {
+          const int rc = sqlite3_step(statement);
+          if (rc == SQLITE_ROW) {
+            std::string values;
+            AppendJsonRow(statement, NotUtf8::kReplaced, &values);
+            const Json row = Json::parse(values);
+            Json object = Json::object();
+            for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+              object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
+            }
+            response = Document(object);
+          } else if (rc == SQLITE_DONE) {
+            status = NotFound("table \"" + table.name + "\" has no row with this key");
+          } else {
+            status = database->ErrorOf(rc);
+          }
+        }
+        sqlite3_finalize(statement);
+        if (!status.ok()) return status;
+        return response;
+      });
 }
 
 Result<Response> StoreApi::PutRow(StoreCall& call) {
@@ -302,17 +302,17 @@ Result<Response> StoreApi::PutRow(StoreCall& call) {
 Result<Response> StoreApi::DeleteRow(StoreCall& call) {
   call.MayChange();
   TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
-  return WithRow(call,
-                 [&](SqlDatabase* database, const TableSchema& table,
-                     const KeyCondition& key) -> Result<Response> {
-                   TAMIS_ASSIGN_OR_RETURN(
-                       const uint64_t deleted,
-                       database->Execute("DELETE FROM " + Quoted(table.name) + " WHERE " + key.text,
-                                         key.values));
-                   if (deleted == 0)
-                     return NotFound("table \"" + table.name + "\" has no row with this key");
-                   return Document({{"deleted", deleted}});
-                 });
+  return WithRow(
+      call,
+      [&](SqlDatabase* database, const TableSchema& table,
+          const KeyCondition& key) -> Result<Response> {
+        TAMIS_ASSIGN_OR_RETURN(
+            const uint64_t deleted,
+            database->Execute("DELETE FROM " + QuotedName(table.name) + " WHERE " + key.text,
+                              key.values));
+        if (deleted == 0) return NotFound("table \"" + table.name + "\" has no row with this key");
+        return Document({{"deleted", deleted}});
+      });
 }
 
 Result<Response> StoreApi::PostRows(StoreCall& call) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "tamis/sql/sql_name.h"
 #include "tamis/table/expression.h"
 
 namespace tamis {
@@ -18,12 +19,6 @@ std::string Unquoted(std::string name) {
     if (name[i] == '"') ++i;  // twice, for one
   }
   return out;
-}
-
-std::string Quoted(const std::string& name) {
-  std::string out = "\"";
-  for (const char c : name) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
 }
 
 // A value that is not above any of the type, as SQL. Null where SQLite's order is not that of the
@@ -74,11 +69,11 @@ std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) 
   const TableSchema& schema = **table;
   const auto position = FindOrdered(schema, Unquoted(parts[2].str()));
   if (!position.has_value()) return std::nullopt;
-  const std::string column = Quoted(schema.columns[*position].name);
+  const std::string column = QuotedName(schema.columns[*position].name);
   const std::string shown = parts[3].matched ? Unquoted(parts[3].str()) : parts[1].str();
   return "SELECT (SELECT " + column + " FROM " + parts[4].str() + " WHERE " + column +
          " >= " + LeastOf(schema.columns[*position].type) + " ORDER BY " + column +
-         " LIMIT 1) AS " + Quoted(shown);
+         " LIMIT 1) AS " + QuotedName(shown);
 }
 
 }  // namespace tamis

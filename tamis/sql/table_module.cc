@@ -10,6 +10,7 @@
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/plan.h"
 #include "tamis/sql/replayed_rows.h"
+#include "tamis/sql/sql_name.h"
 #include "tamis/sql/values.h"
 #include "tamis/sql/write_buffer.h"
 #include "tamis/table/definition.h"
@@ -85,8 +86,6 @@ int Fail(sqlite3_vtab* vtab, const Status& status) {
 
 // ---- Connecting
 // ----------------------------------------------------------------------------------
-
-std::string QuotedName(const std::string& name) { return "\"" + name + "\""; }
 
 std::string Declaration(const TableSchema& schema) {
   std::string out = "CREATE TABLE x(";

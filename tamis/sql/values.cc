@@ -109,26 +109,6 @@ void ResultDecimal(const Value& value, sqlite3_context* context) {
 
 }  // namespace
 
-std::string_view SqlType(Type type) {
-  switch (type) {
-    case Type::kText:
-      return "TEXT";
-    case Type::kBytes:
-      return "BLOB";
-    case Type::kInt64:
-      return "INTEGER";
-    case Type::kDouble:
-      return "REAL";
-    case Type::kBool:
-      return "BOOLEAN";
-    case Type::kTimestamp:
-      return "TIMESTAMP TEXT";
-    case Type::kDecimal:
-      return "DECIMAL";
-  }
-  return "";
-}
-
 Value FromSqlite(sqlite3_value* value) {
   switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:

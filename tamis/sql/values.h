@@ -17,9 +17,6 @@
 
 namespace tamis {
 
-// The declared type of a column, chosen so that SQLite's own comparisons use the right affinity.
-std::string_view SqlType(Type type);
-
 // The value in SQLite's storage class: int64, double, text, bytes or NULL.
 Value FromSqlite(sqlite3_value* value);
 void ToSqlite(const Value& value, sqlite3_context* context);
