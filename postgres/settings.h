@@ -1,8 +1,7 @@
 // TamisSettings: the options of a server, a user mapping and a foreign table, as one.
 //
 //   server         url, ca, token_file, token, connect_timeout_ms, timeout_ms, buffer_kb,
-//                  async_capable,
-//                  invalid_text, updatable, startup_cost, row_cost
+//                  async_capable, invalid_text, updatable, startup_cost, row_cost
 //   user mapping   token_file, token
 //   table          table_name, invalid_text, updatable
 //   column         column_name

@@ -169,7 +169,6 @@ Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
 }
 
 // ---- The table
-// -----------------------------------------------------------------------------------
 
 // A declared column of no field is most likely mistyped.
 Status Importer::CheckFieldsExist(const std::vector<std::string>& fields) const {
@@ -323,7 +322,6 @@ Status Importer::PrepareTable(const RecordReader& reader) {
 }
 
 // ---- Rows
-// ----------------------------------------------------------------------------------------
 
 Result<Row> Importer::ToRow(const Record& record) {
   Row row(schema_->columns.size());
@@ -439,7 +437,6 @@ Status Importer::Finish() {
 }
 
 // ---- What the user sees
-// --------------------------------------------------------------------------
 
 void Importer::ShowProgress(bool last) {
   static const bool terminal = isatty(STDERR_FILENO) != 0;

@@ -1,4 +1,4 @@
-// A client of an HBase cluster (2.6), without Java and without ZooKeeper.
+// A client of an HBase cluster (2.5, 2.6 or 3), without Java and without ZooKeeper.
 //
 //   auto client = hbase::Client::Open({.addresses = "host1:16000,host2:16020"});
 //   (*client)->Mutate("t", Mutation::Put("row").Set("f", "q", "value"));

@@ -10,9 +10,8 @@
 // text, or an exception.
 //
 //   HBase 2.5, 3.0.0-alpha   knows no questions: it answers an exception and closes the connection
-//   2.6, 3.0                 knows both. Before HBASE-30101 (2.6.4 has it not), "Securi" is
-//   answered
-//                            by the user of the server's process, which is no principal
+//   2.6, 3.0                 knows both. Before HBASE-30101 (2.6.4 lacks it), the answer to
+//                            "Securi" is the user of the server's process, which is no principal
 //   without Kerberos         "Securi" is answered by an exception; the connection stays open
 #pragma once
 

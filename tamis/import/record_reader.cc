@@ -37,7 +37,6 @@ Result<std::optional<Record>> RecordReader::Next() {
 }
 
 // ---- CSV
-// -----------------------------------------------------------------------------------------
 
 Result<char> ParseDelimiter(std::string_view text) {
   if (text == "tab" || text == "\\t") return '\t';
@@ -227,7 +226,6 @@ Result<std::optional<Record>> RecordReader::NextCsv() {
 }
 
 // ---- JSON Lines
-// ----------------------------------------------------------------------------------
 
 Result<std::optional<Record>> RecordReader::NextJsonl() {
   while (true) {
@@ -247,7 +245,6 @@ Result<std::optional<Record>> RecordReader::NextJsonl() {
 }
 
 // ---- deb822
-// --------------------------------------------------------------------------------------
 
 Result<std::optional<Record>> RecordReader::NextDeb822() {
   Record record;

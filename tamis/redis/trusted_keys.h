@@ -1,8 +1,8 @@
-// The keys whose filter, or whose rebuild, is sound: the server tells clients that WATCH a key, or
-// that cache what was read of it, only of keys that a command opens, and the end of all trust opens
-// none. So it is told of each of these.
+// The list of keys whose filter or rebuild is trusted. When trust ends for all of them at once, no
+// command opens the keys, so the server would not notify the clients that WATCH one or cache its
+// answers. So the module tells the server that each listed key has changed.
 //
-// A key that is listed and lies no filter under is harmless. All from the server's main thread.
+// A listed key without a filter does no harm. Threads: the server's main thread only.
 #pragma once
 
 #include <string_view>

@@ -10,8 +10,8 @@
 //
 // A step that throws (std::bad_alloc) ends the operation alone: locks and gate are freed without
 // taking memory, and the answer says that nothing was done, or, from the commit on, that the write
-// may stand. Values that were counted for it stay counted. An answer for which there is no memory
-// is left without results, which says that it may have been carried out.
+// may have been carried out. Values that were counted for it stay counted. An answer for which
+// there is no memory is left without results, which says that it may have been carried out.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// RocksJobs: the long work of an embedded cluster, as jobs: check, rebuild, balance, compact. Start
-// returns the number of a job; Find returns its progress and, at the end, its result.
+// RocksJobs: the long work of an embedded cluster, as jobs: check, rebuild, fit cells, balance,
+// compact. Start returns the number of a job; Find returns its progress and, at the end, its
+// result.
 //
 // Threads: safe.
 #pragma once

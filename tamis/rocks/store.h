@@ -2,7 +2,7 @@
 // share one file system. Column families (docs/FORMATS.md#store):
 //
 //   rows    table id (4, big-endian) | row key              -> row
-//   index   region id (8) | index id (4) | values | row key -> empty
+//   index   region id (8) | index id (4) | values | row key -> included columns, if there are any
 //   meta    see catalog.h
 //   default see filter_snapshots.h
 //

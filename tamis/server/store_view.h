@@ -3,9 +3,8 @@
 //   tables   {"tables": [{"name", "columns": [names], "key": [names], "indexes": [names]}]}: all
 //   servers  {"servers": [{"name", "state", "regions", "filter_bytes", "feed_events",
 //             "events_behind", "coordinators", "searches", "regions_searched"}]}: all
-//   regions  {"table", "put": [[id, server, start, text of start, size, routed]], "removed":
-//   [ids]}:
-//            changes; keys in hexadecimal, so that their order is that of the texts
+//   regions  {"table", "put": [[id, server, start, text of start, size, routed]],
+//             "removed": [ids]}: changes; keys in hexadecimal, so that they sort as texts
 //   trouble  {"detail"}: why the store could not be looked at; null once it could again
 //
 // Threads: exclusive access.

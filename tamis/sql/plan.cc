@@ -22,7 +22,6 @@ constexpr int kDistinctInAnyOrder = 2;
 bool IsRange(Op op) { return op != Op::kEq; }
 
 // ---- Which constraints go down
-// -------------------------------------------------------------------
 //
 // A constraint may come from SQLite instead of the statement: a range from LIKE or GLOB, the halves
 // of BETWEEN, an IN from an OR. `omit` promises that the search tests the constraint as SQLite
@@ -251,7 +250,6 @@ std::string SortText(SqlPlan::Sort sort) {
 }
 
 // ---- Costs
-// ---------------------------------------------------------------------------------------
 //
 // In units of "one row read by a scan". Nothing is known of the values, so that these are guesses;
 // they need only be good enough for the order of a join.

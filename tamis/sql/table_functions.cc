@@ -151,7 +151,6 @@ const std::vector<Function>& Functions() {
 }
 
 // ---- One virtual table for all of them
-// -----------------------------------------------------------
 
 struct Client {
   const Function* function;
@@ -303,7 +302,6 @@ constexpr sqlite3_module kModule = {
 };
 
 // ---- Explain
-// -------------------------------------------------------------------------------------
 
 using Statement =
     std::unique_ptr<sqlite3_stmt,

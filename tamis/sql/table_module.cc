@@ -85,7 +85,6 @@ int Fail(sqlite3_vtab* vtab, const Status& status) {
 }
 
 // ---- Connecting
-// ----------------------------------------------------------------------------------
 
 std::string Declaration(const TableSchema& schema) {
   std::string out = "CREATE TABLE x(";
@@ -170,7 +169,6 @@ int Destroy(sqlite3_vtab* vtab) noexcept {
 }
 
 // ---- Reading
-// -------------------------------------------------------------------------------------
 
 // Whether rows of `current` have the columns and the key that were declared to SQLite.
 bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
@@ -367,7 +365,6 @@ int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* rowid) noexcept {
 }
 
 // ---- Writing
-// -------------------------------------------------------------------------------------
 
 struct Change {
   enum class Kind { kInsert, kUpdate, kDelete };

@@ -3,9 +3,8 @@
 //   SELECT tamis_open('shop.db');                       -- its tables appear in the temp schema
 //   CREATE VIRTUAL TABLE orders USING tamis(            -- creates a table in the store
 //     id int64, customer text, total decimal, key (id), index customer (customer));
-//   SELECT * FROM orders WHERE customer = 'acme';       -- asks only regions that may have such
-//   rows DROP TABLE orders;                                  -- only detaches it from this
-//   connection
+//   SELECT * FROM orders WHERE customer = 'acme';       -- asks only regions that may have rows
+//   DROP TABLE orders;                                  -- only detaches it from the connection
 //
 // The DROP TABLE of `tamis sql` is another one (tamis/cli/table_statements.h): it deletes the table
 // with its rows from the store.

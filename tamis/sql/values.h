@@ -4,7 +4,7 @@
 //   text        TEXT            decimal    INTEGER or REAL where that is exact, else TEXT
 //   bytes       BLOB            bool       INTEGER 0 or 1
 //   int64       INTEGER         timestamp  TEXT '2026-01-02 03:04:05', as SQLite's date functions
-//   do double      REAL
+//   double      REAL
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Bytes that people name: cell families and qualifiers, delimiters. Printable ASCII stands for
-// itself, every other byte, the backslash and the separators of the place are written as \xNN.
+// Bytes as text: cell families and qualifiers, delimiters. Printable ASCII characters are
+// themselves; every other byte, the backslash and the separators of the context are \xNN.
 #pragma once
 
 #include <optional>
