@@ -273,11 +273,11 @@ void AddClusterCommands(Command app, Invocation* invocation) {
   region_argument(split);
   split.AddOption("KEY", options->key,
                   "Values of leading key columns, where the right part begins");
-  region_argument(add(region, "merge", "Make a region and its right neighbour one", MergeRegion));
+  region_argument(add(region, "merge", "Merge a region with its right neighbour", MergeRegion));
   Command move = add(region, "move", "Move a region to a server", MoveRegion);
   region_argument(move);
   move.AddOption("SERVER", options->server, "The server").Required();
-  add(region, "balance", "Move regions until all servers have about as many", Balance);
+  add(region, "balance", "Move regions until all servers have about equally many", Balance);
 
   Command server = app.AddCommand("server", "List the region servers");
   server.RequireCommand();

@@ -457,8 +457,8 @@ void AddFilterCommand(Command app, Invocation* invocation) {
   lines(query);
 
   Command dedupe = add("dedupe",
-                       "Print each line the first time it is seen; misses some at the "
-                       "false-positive rate",
+                       "Print each line the first time it is seen; leaves some new lines out, at "
+                       "the false-positive rate",
                        Dedupe);
   fpr(dedupe);
   dedupe.AddOption("--window", a->window, "Remember only about the last N to 2 N distinct lines");

@@ -173,7 +173,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
     sub.AddOption("--database", a->database,
                   "PostgreSQL, as psql takes it: wait until every transaction has ended that was "
                   "open when the rebuild began");
-    sub.AddOption("--settle", a->settle_s, "Wait so many seconds instead, or besides");
+    sub.AddOption("--settle", a->settle_s,
+                  "Wait this many seconds, instead of --database or in addition");
     sub.AddFlag("--replace", a->replace,
                 "End a rebuild that is under way, also when its program is alive");
   };
@@ -189,8 +190,9 @@ void AddGuardCommand(Command app, Invocation* invocation) {
                  "What `start` printed: keys come from standard input and end with a line \\.");
   const Option mark = load.AddOption("--mark", a->mark,
                                      "Where in the log of changes the snapshot is, for `follow`");
-  load.AddFlag("--mark-first", a->mark_first, "The first line that comes says it").Excludes(mark);
-  load.AddOption("--at-least", a->at_least, "Fewer rows are a failure").ShowDefault();
+  load.AddFlag("--mark-first", a->mark_first, "The first line of the input is the mark")
+      .Excludes(mark);
+  load.AddOption("--at-least", a->at_least, "Fail if there are fewer rows").ShowDefault();
 
   Command start =
       add("start", "Begin a rebuild, wait for others, print its id for `load`", StartRebuild);
@@ -199,7 +201,7 @@ void AddGuardCommand(Command app, Invocation* invocation) {
       .ShowDefault();
   quiet(start);
   Command abort = add("abort", "End a rebuild whose program has ended", AbortRebuild);
-  abort.AddOption("--id", a->id, "That one only");
+  abort.AddOption("--id", a->id, "Only the rebuild with this id");
 
   Command follow =
       add("follow", "Apply +KEY, -KEY, =MARK of standard input, each change exactly once", Follow);

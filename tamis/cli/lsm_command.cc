@@ -473,7 +473,7 @@ void AddLsmCommand(Command app, Invocation* invocation) {
   bench.AddOption("--keys", a->bench.keys_file, "A file of the keys to look up, one a line");
   bench.AddOption("--family", a->bench.family, "The column family").ShowDefault();
   bench.AddOption("--lookups", a->bench.lookups, "Of each kind, a round").ShowDefault();
-  bench.AddOption("--rounds", a->bench.rounds, "Of which the median counts").ShowDefault();
+  bench.AddOption("--rounds", a->bench.rounds, "Rounds; the median is reported").ShowDefault();
   bench.AddOption("--cache-bytes", a->bench.cache_bytes, "RocksDB's block cache")
       .AsSizeBytes()
       .ShowDefault();

@@ -32,11 +32,11 @@ int main(int argc, char** argv) {
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
   line.AddConfigFile("--config",
-                     "A file with options, in sections by command, as /etc/tamis/server.conf; the "
-                     "command line comes first");
+                     "A file with options, in sections by command, as /etc/tamis/server.conf; "
+                     "options of the command line override it");
   line.AddOption("--filter-memory", invocation.filter_memory,
-                 "Memory for copies of the servers' filters; regions whose copies find no room are "
-                 "always asked")
+                 "Memory for copies of the servers' filters; regions whose filters do not fit are "
+                 "always searched")
       .AsSizeBytes()
       .ShowDefault();
   line.AddOption("--servers", invocation.servers, "Region servers of the embedded cluster")
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       .ShowDefault();
   line.AddOption("--server-filter-memory", invocation.server_filter_memory,
                  "Memory for the filters of one region server of the embedded cluster; beyond it "
-                 "they keep removed values until they are counted anew")
+                 "removed values stay in the filters until these are counted again")
       .AsSizeBytes()
       .ShowDefault();
   line.AddOption("--split-bytes", invocation.split_bytes,
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
                "Open the embedded store without changing anything in its directory, as "
                "rocks:DIRECTORY?mode=ro; several processes may do so at one time");
   line.AddFlag("--salvage", invocation.salvage,
-               "Open a store whose log is damaged, without what was written after the damage");
+               "Open a store whose log is damaged; the writes after the damage are lost");
 
   tamis::AddSqlCommands(line, &invocation);
   tamis::AddImportCommand(line, &invocation);

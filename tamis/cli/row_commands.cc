@@ -159,8 +159,8 @@ void AddRowCommands(Command app, Invocation* invocation) {
     AddFormatOption(sub, options->format);
   }
   {
-    const auto [sub, options] =
-        add("put", "Put a row: it replaces what is there; columns not named are NULL", Put);
+    const auto [sub, options] = add(
+        "put", "Put a row: it replaces the row with the same key; columns not named are NULL", Put);
     sub.AddOption("COLUMN=VALUE", options->values, "The columns, the key's among them").Required();
   }
   {

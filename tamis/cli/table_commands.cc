@@ -235,12 +235,11 @@ void AddTableCommands(Command app, Invocation* invocation) {
       .AddOption("COLUMN", options->column,
                  "NAME[:TYPE] or NAME=FUNCTION(COLUMN), as --column of table create")
       .Required();
-  Command attach = add(table, "attach",
-                       "Make a table that HBase has already one of the store's: its rows as they "
-                       "are, its clients as "
-                       "before. --key takes NAME:TYPE[:FORM] here. A copy of an attached table "
-                       "needs no definition",
-                       AttachTable);
+  Command attach =
+      add(table, "attach",
+          "Index an existing HBase table: its rows stay as they are, and its clients keep working. "
+          "--key takes NAME:TYPE[:FORM] here. A copy of an attached table needs no definition",
+          AttachTable);
   table_argument(attach);
   attach.AddOption("--hbase-table", options->hbase_table, "NAME or NAMESPACE:NAME of it in HBase")
       .Required();

@@ -39,11 +39,11 @@ void AddTokenCommand(Command app, Invocation* invocation) {
   token.RequireCommand();
 
   auto file = std::make_shared<std::string>();
-  Command get = token.AddCommand(
-      "get",
-      "Get a token with your ticket and write it to a file; a job uses it by "
-      "HADOOP_TOKEN_FILE_LOCATION=FILE. Whoever can read the file acts as you until the "
-      "token expires");
+  Command get =
+      token.AddCommand("get",
+                       "Get a token with your ticket and write it to a file; a job uses it by "
+                       "HADOOP_TOKEN_FILE_LOCATION=FILE. Every user that can read the file can act "
+                       "as you until the token expires");
   get.AddOption("--out", *file, "The file, in Hadoop's format; it is replaced").Required();
   get.OnParsed([=] { invocation->run = [=] { return GetToken(invocation->store, *file); }; });
 
