@@ -154,7 +154,7 @@ class LsmCommandTest(unittest.TestCase):
         self.assertIn('missed: key "key-', done.stderr)
         self.assertIn("were denied", done.stderr)
 
-    def test_a_damaged_file_is_told_by_its_family(self):
+    def test_damaged_file_is_reported_with_its_family(self):
         self.make("plain")
         sst = next(name for name in sorted(os.listdir(self.db)) if name.endswith(".sst"))
         with open(os.path.join(self.db, sst), "r+b") as file:
@@ -187,7 +187,7 @@ class LsmCommandTest(unittest.TestCase):
         self.assertIn("cannot read the keys",
                       self.run_tamis("bench", "--keys", "/nowhere/keys", expect=1).stderr)
 
-    def test_interrupted_it_ends_at_once_as_interrupted(self):
+    def test_interrupt_ends_the_command_at_once(self):
         self.make("plain")
         process = subprocess.Popen([TAMIS, "lsm", "bench", self.db, "--rounds", "1000000000"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -202,7 +202,7 @@ class LsmCommandTest(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
         self.assertIn("was stopped", error)
 
-    def test_a_directory_without_a_database_is_told(self):
+    def test_directory_without_a_database_is_an_error(self):
         os.mkdir(self.db)
         for command in ("inspect", "build", "remove", "verify", "bench"):
             self.assertIn("it has no file CURRENT", self.run_tamis(command, expect=1).stderr)

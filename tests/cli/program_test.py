@@ -200,7 +200,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("NULL in the rows put: born note\n",
                       self.import_people(stdin="name,home_town\nada,Paris\n"))
 
-    def test_text_that_is_not_utf8_is_said(self):
+    def test_text_that_is_not_utf8_is_reported(self):
         done = subprocess.run([TAMIS, "--store", self.store, "import", "t", "-", "--format", "csv", "--key", "k"],
                               input=b"k,v\n1,fine\n2,caf\xe9\n3,\xff\n", capture_output=True, check=True, timeout=60)
         self.assertIn(b'not UTF-8, stored as they are: 2 (the first: line 3, field "v", byte 4)', done.stdout)
@@ -385,7 +385,7 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("delete", "x", "0.1", "2026-01-02 03:04:05.5")
         self.assertEqual(self.sql("SELECT * FROM x"), [])
 
-    def test_formats(self):
+    def test_rows_are_printed_in_each_format(self):
         self.import_people()
         statement = "SELECT 1 AS a, NULL AS b, 'x''y' AS c, x'00ff' AS d, 1.5 AS e"
         self.assertEqual(self.run_tamis("sql", statement),
@@ -547,11 +547,11 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual("1 of bits alone for lack of memory" in shown, of_bits == 1)
             self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0)
 
-    def test_check(self):
+    def test_check_finds_no_fault_in_a_sound_store(self):
         self.import_people()
         self.assertIn("3 rows", self.run_tamis("check", "people"))
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_an_error_with_a_hint(self):
         self.run_tamis(expect=2)
         self.run_tamis("nonsense", expect=2)
         self.run_tamis("--split-bytes", "-5", "status", expect=2)

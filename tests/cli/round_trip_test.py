@@ -113,7 +113,7 @@ class RoundTripTest(unittest.TestCase):
                 self.run_tamis("import", "b", "-", "--format", form, *self.definition, stdin=exported)
         self.assertEqual([row for row in self.rows_of("b") if row not in rows], [], SEED)
 
-    def test_people_see_the_same_digits(self):
+    def test_printed_digits_are_the_same_in_every_format(self):
         db = self.connect()
         db.execute("INSERT INTO a (k, double, int64) VALUES (1, 0.1 + 0.2, 5)")
         db.close()

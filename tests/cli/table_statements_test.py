@@ -58,7 +58,7 @@ class TableStatementsTest(unittest.TestCase):
         self.sql("-- version 1.0\nCREATE /* see a.b */ TABLE commented(a INTEGER PRIMARY KEY)")
         self.assertEqual(self.run_tamis("table", "list"), "commented\n")
 
-    def test_if_not_exists(self):
+    def test_if_exists_and_if_not_exists_are_obeyed(self):
         create = "TABLE t(a INTEGER PRIMARY KEY, b REAL, c BLOB)"
         self.sql("CREATE " + create, "CREATE TABLE IF NOT EXISTS t(a INTEGER PRIMARY KEY)",
                  "CREATE INDEX i ON t(b)", "CREATE INDEX IF NOT EXISTS i ON t(b)")
@@ -66,7 +66,7 @@ class TableStatementsTest(unittest.TestCase):
         self.refused("CREATE INDEX i ON t(b)", "i")
         self.sql("DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS t", "CREATE " + create)
 
-    def test_dropped_with_its_rows(self):
+    def test_drop_table_deletes_the_rows(self):
         self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)", "CREATE INDEX i ON t(b)",
                  "INSERT INTO t VALUES (1, 'x')", "DROP INDEX i")
         self.assertEqual(self.run_tamis("index", "list", "t"), "")

@@ -130,7 +130,7 @@ class ConsoleTest(unittest.TestCase):
                           "<img src=x onerror=alert(1)>"])
         self.assertEqual(page.evaluate("document.images.length"), 0)
 
-    def test_error_is_shown_as_the_server_tells_it(self):
+    def test_error_of_the_server_is_shown(self):
         page = self.open_live()
         self.assertEqual(self.ask(page, "SELECT absent FROM orders"), "failed")
         self.assertEqual(page.text("#problem"), "Bad Request (400)no such column: absent")

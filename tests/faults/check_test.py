@@ -81,7 +81,7 @@ class CheckTest(unittest.TestCase):
             "sql", "--format", "json", "SELECT count(*) AS n FROM tamis_regions('t')"))[0]["n"], 4)
         self.assert_clean()
 
-    def test_a_missing_entry(self):
+    def test_missing_entry_is_found_and_added(self):
         key, group, report = self.damage("missing-entry", "missing entries 1, foreign entries 0")
         self.assertIn(f"lacks the entry of row {key}", report)
         self.assertNotIn(key, self.find("grp", f"'group {group}'"))
@@ -89,20 +89,20 @@ class CheckTest(unittest.TestCase):
         self.assertIn(key, self.find("grp", f"'group {group}'"))
         self.assert_clean()
 
-    def test_a_foreign_entry(self):
+    def test_foreign_entry_is_found_and_removed(self):
         key, group, report = self.damage("foreign-entry", "missing entries 0, foreign entries 1")
         self.assertIn(f"row {key}, which has another value", report)
         self.assertIn(key, self.find("grp", f"'group {group}'"))
         self.run_tamis("index", "rebuild", "t", "grp")
         self.assert_clean()
 
-    def test_an_entry_that_cannot_be_read(self):
+    def test_unreadable_entry_is_found(self):
         _, _, report = self.damage("unreadable-entry", "missing entries 0, foreign entries 1")
         self.assertIn("cannot be read", report)
         self.run_tamis("index", "rebuild", "t", "grp")
         self.assert_clean()
 
-    def test_a_lost_row(self):
+    def test_lost_row_is_found(self):
         key, group, report = self.damage("lost-row", "missing entries 0, foreign entries 2")
         self.assertIn(f"row {key}, which is not there", report)
         self.assertIn('index "n_grp"', report)
@@ -115,7 +115,7 @@ class CheckTest(unittest.TestCase):
         self.run_tamis("index", "rebuild", "t")
         self.assert_clean(ROWS - 1)
 
-    def test_a_value_that_a_filter_does_not_know(self):
+    def test_value_missing_in_a_filter_is_found(self):
         key = self.plant("filter-bit")
         group = int(key[1:]) // 5
         report = self.run_tamis("check", "t", expect=1)

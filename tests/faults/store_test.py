@@ -188,7 +188,7 @@ class StoreTest(unittest.TestCase):
             file.seek(at)
             file.write(bytes([byte ^ 0x10]))
 
-    def test_a_cut_or_missing_table_file(self):
+    def test_cut_or_missing_table_file_is_an_error(self):
         self.copy()
         largest = self.files("*.sst")[-1]
         os.truncate(largest, os.path.getsize(largest) // 2)
@@ -213,7 +213,7 @@ class StoreTest(unittest.TestCase):
                     self.assertIn("backup", message)
         self.assertGreater(failures, 0)
 
-    def test_a_flipped_bit_in_the_manifest(self):
+    def test_flipped_bit_in_the_manifest_is_an_error(self):
         rng = random.Random(20260102)
         failures = 0
         for _ in range(5):
@@ -273,7 +273,7 @@ class StoreTest(unittest.TestCase):
 
     # ---- What is not a store, or not ours to open
 
-    def test_other_directories(self):
+    def test_directory_with_other_files_is_refused(self):
         os.mkdir(self.store)
         with open(os.path.join(self.store, "notes.txt"), "w") as file:
             file.write("mine\n")
@@ -300,12 +300,12 @@ class StoreTest(unittest.TestCase):
         self.succeed(*IMPORT, stdin=CSV)
         self.assertEqual(self.ask_everything(), [])
 
-    def test_a_newer_format(self):
+    def test_newer_format_is_refused(self):
         self.copy()
         self.plant("newer-format")
         self.fail_with("status", says=[self.store, "format 99", "use the version of tamis that wrote it"])
 
-    def test_no_right_to_read(self):
+    def test_unreadable_directory_is_an_error(self):
         self.copy()
         os.chmod(self.store, 0)
         options = {}
@@ -323,7 +323,7 @@ class StoreTest(unittest.TestCase):
         self.assertIn(self.store, done.stderr)
         self.assertIn("Permission denied", done.stderr)
 
-    def test_two_processes(self):
+    def test_second_process_is_refused(self):
         self.copy()
         process = subprocess.Popen([TAMIS, "--store", self.store, "sql"], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)

@@ -66,7 +66,7 @@ class CoprocessorTest(unittest.TestCase):
         self.drive("DefinitionDrive", SEED)
         self.drive("ClusterDrive", SECONDS, SEED, "poll")
 
-    def test_zombies(self):
+    def test_expelled_server_answers_and_acknowledges_nothing(self):
         """A server that has lost its regions without noticing. It reports to the master so rarely that it does not
         learn of the loss that way."""
         local("start", "3", "--hdfs", "--cuts", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
@@ -81,12 +81,12 @@ class CoprocessorTest(unittest.TestCase):
         self.drive("ZombieDrive", TOOL, DIRECTORY, "cut", expected=ROW_MISSED)
 
     @unittest.skipUnless(len(sys.argv) > 4, "takes as many SECONDS as it is given")
-    def test_outages(self):
+    def test_no_row_is_lost_while_servers_master_and_zookeeper_fail(self):
         """Plain clients, while servers, master and ZooKeeper fail, one after the other."""
         local("start", "3", "--hdfs", "--cuts", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD)
         self.drive("ClusterDrive", SECONDS, SEED, "poll", TOOL, DIRECTORY)
 
-    def test_few_handlers(self):
+    def test_many_writers_on_two_handlers_lose_no_row(self):
         """Fifty writers on two handlers, and the server's JMX metrics. If puts do not wait for coordinators,
         coordinators miss rows."""
         local("start", "1", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
@@ -97,7 +97,7 @@ class CoprocessorTest(unittest.TestCase):
         local("start", "rs1", "-D", "tamis.faults=NO_WAIT")
         self.drive("HandlersDrive", expected=ROW_MISSED)
 
-    def test_rights(self):
+    def test_jar_keeps_to_the_rights_of_hbase(self):
         local("start", "1", "--jar", JAR, "-D", "hbase.security.authorization=true",
               "-D", "hbase.coprocessor.master.classes=%s,%s" % (GUARD, ACCESS),
               "-D", "hbase.coprocessor.region.classes=" + ACCESS,

@@ -80,12 +80,12 @@ class LinkageTest(unittest.TestCase):
                               check=False)
         return done.returncode, done.stdout.strip() or done.stderr
 
-    def test_hbase_2(self):
+    def test_jar_fits_each_hbase_2(self):
         for version in HBASE_2:
             with self.subTest(version):
                 self.assertEqual(self.look("server", version), (0, "this jar fits HBase " + version))
 
-    def test_hbase_3(self):
+    def test_jar_fits_each_hbase_3(self):
         for name, version in (("3.0.0-alpha-4", "3.0.0-alpha-4"), ("3.0.0-beta-1", "3.0.0-beta-1"),
                               ("server of 3.0.0", "3.0.0-beta-1")):
             with self.subTest(name):

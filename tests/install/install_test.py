@@ -63,7 +63,7 @@ class InstallTest(unittest.TestCase):
              "-DCMAKE_C_FLAGS=" + " ".join(FLAGS), "-DCMAKE_CXX_FLAGS=" + " ".join(FLAGS)],
             capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
-    def test_find_package(self):
+    def test_find_package_finds_the_filter_library(self):
         done = self.configure("build")
         self.assertEqual(done.returncode, 0, done.stderr)
         build = os.path.join(self.work, "build")

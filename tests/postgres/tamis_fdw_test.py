@@ -488,7 +488,7 @@ class ChangesTest(PostgresTest):
         self.refused("0A000", "cannot PREPARE", "BEGIN", "INSERT INTO orders (id) VALUES (70)", "PREPARE TRANSACTION 'x'", cursor=cursor)
         self.assertEqual(self.rows("SELECT count(*) FROM orders"), [(3,)])
 
-    def test_a_row_that_somebody_else_has_changed_since_is_an_error(self):
+    def test_row_changed_by_another_client_is_an_error(self):
         connection = self.connect(autocommit=False)
         cursor = connection.cursor()
         cursor.execute("UPDATE orders SET cents = cents + 1 WHERE id = 1")
