@@ -24,7 +24,7 @@ TEST(SimExecutorTest, SameSeedGivesTheSameOrderAndAnotherSeedAnother) {
   EXPECT_EQ(OrderOfTen(1).size(), 10u);
 }
 
-TEST(SimExecutorTest, TimeGoesOnlyWhereATaskOrTheTestTakesIt) {
+TEST(SimExecutorTest, TimeAdvancesOnlyByTasksAndTheTest) {
   SimExecutor executor(1, Duration(0));
   const Time start = executor.Now();
   Time seen{};
@@ -45,7 +45,7 @@ TEST(SimExecutorTest, AwaitRunsTheTasksThatLeadToTheAnswer) {
   EXPECT_EQ(value, 7);
 }
 
-TEST(SimExecutorTest, AWaitEndsAtItsDeadlineWhateverElseIsDue) {
+TEST(SimExecutorTest, WaitEndsAtItsDeadlineBesideOtherTasks) {
   SimExecutor executor(1, std::chrono::milliseconds(1));
   const Time deadline = executor.Now() + std::chrono::seconds(1);
   bool early = false, late = false;
@@ -82,7 +82,7 @@ TEST(ThreadExecutorTest, AwaitReturnsWhatATimerGives) {
   EXPECT_EQ(value, 7);
 }
 
-TEST(ThreadExecutorTest, StopEndsWhatRunsAndDropsTheRest) {
+TEST(ThreadExecutorTest, StopWaitsForRunningTasksAndDropsOthers) {
   std::atomic<int> ran = 0;
   ThreadExecutor executor(2);
   executor.PostAfter(std::chrono::hours(1), [&] { ++ran; });
@@ -98,7 +98,7 @@ TEST(ThreadExecutorTest, StopEndsWhatRunsAndDropsTheRest) {
 }
 
 // Models a client's thread that delivers answers until the end.
-TEST(ThreadExecutorTest, OthersMayPostWhileItStopsAndLater) {
+TEST(ThreadExecutorTest, PostIsSafeDuringAndAfterStop) {
   for (int i = 0; i < 20; ++i) {
     ThreadExecutor executor(2);
     std::atomic<int> posted = 0;

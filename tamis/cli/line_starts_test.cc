@@ -11,7 +11,7 @@
 namespace tamis {
 namespace {
 
-TEST(LineStartsTest, FindsWhatALoopFinds) {
+TEST(LineStartsTest, FindsTheSameLinesAsALoop) {
   ForEachTarget([] {
     Random random(1);
     for (size_t round = 0; round < 2000; ++round) {

@@ -356,7 +356,7 @@ TEST_F(FilterFeedTest, AReplyThatIsCutCarriesNoBitsYoungerThanItsEvents) {
 }
 
 // Nor one that is cut by what came while the bits were taken.
-TEST_F(FilterFeedTest, BitsThatTurnOutToBeYoungerThanTheEventsAreLeftOut) {
+TEST_F(FilterFeedTest, BitsYoungerThanTheEventsAreLeftOut) {
   auto feed = MakeFeed({.reply_bytes = 100});
   Poll(feed.get(), 0);
   feed->SetProjectionSource([&feed](const pb::ColumnId&, size_t) {
@@ -537,7 +537,7 @@ TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
   EXPECT_EQ((*idle)->events_size(), 0);
 }
 
-TEST_F(FilterFeedTest, APollThatWantsBitsIsAnsweredAtOnceWhateverItMayWait) {
+TEST_F(FilterFeedTest, PollThatRequestsBitsIsAnsweredAtOnce) {
   auto feed = MakeFeed();
   GiveBits(feed.get(), 4);
   pb::PollRequest request;
@@ -568,7 +568,7 @@ TEST_F(FilterFeedTest, FaultNoCloseEventDropsNoOtherEvent) {
 }
 
 // Entries are news to a coordinator when a put waits for it, whichever thread answers.
-TEST_F(FilterFeedTest, NewsOfEntriesWakesAParkedPollOnceAPutWaits) {
+TEST_F(FilterFeedTest, EventsOfEntriesWakeAParkedPollOnceAPutWaits) {
   for (const bool answer_inline : {false, true}) {
     for (const auto kind : {pb::Event::FLIPS, pb::Event::LAYER_ADDED, pb::Event::RANGE_WIDENED}) {
       auto feed = MakeFeed({.answer_inline = answer_inline});

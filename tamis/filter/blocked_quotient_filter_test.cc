@@ -172,7 +172,7 @@ TEST(BlockedQuotientFilterTest, RefusesFromALoadOf94PercentOnAndLosesNothing) {
 }
 
 // Ten times the capacity comes and goes; the bytes are then those of a filter that never saw it.
-TEST(BlockedQuotientFilterTest, AgeLeavesNoTrace) {
+TEST(BlockedQuotientFilterTest, BytesDoNotDependOnErasedKeys) {
   for (const double fpr : {0.003, 1e-4, 1e-9}) {
     constexpr uint64_t kKeys = 30000;
     BlockedQuotientFilter filter = Make(kKeys, fpr);

@@ -123,7 +123,7 @@ TEST(CuckooFilterTest, EveryWidthFindsAllKeysErasesThemAndKeepsItsRate) {
   }
 }
 
-TEST(CuckooFilterTest, BatchesOfEveryWidthAreWhatOneByOneIs) {
+TEST(CuckooFilterTest, BatchesOfEveryWidthEqualSingleCalls) {
   constexpr uint64_t kKeys = 1000;
   for (const Width width : AllWidths()) {
     SCOPED_TRACE(testing::Message() << width.tag_bits << " " << width.semi_sorted);

@@ -49,7 +49,7 @@ TEST(DLeftCountingBloomFilterTest, IsExactlyTheMultisetOfItsValues) {
 }
 
 // Cells of every width, one by one and in batches, held against a map of the values.
-TEST(DLeftCountingBloomFilterTest, BatchesOfEveryWidthOnEveryTargetAreWhatOneByOneIs) {
+TEST(DLeftCountingBloomFilterTest, BatchesOfEveryWidthAndTargetEqualSingleCalls) {
   constexpr uint64_t kCapacity = 700;
   for (uint32_t bits = DLeftLayout::kMinRemainderBits; bits <= DLeftLayout::kMaxRemainderBits;
        ++bits) {

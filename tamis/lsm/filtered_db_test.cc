@@ -81,7 +81,7 @@ class FilteredDBTest : public testing::Test {
   std::unique_ptr<FilteredDB> db_;
 };
 
-TEST_F(FilteredDBTest, AnswersAsTheDatabaseDoesWhateverHappens) {
+TEST_F(FilteredDBTest, AnswersEqualThoseOfTheDatabaseUnderAllOperations) {
   constexpr uint64_t kKeys = 4000;
   constexpr uint64_t kSeed = 1;
   SCOPED_TRACE("seed " + std::to_string(kSeed));

@@ -63,7 +63,7 @@ TEST(GracePeriodTest, ReadersNeverSeeADeletedObject) {
   EXPECT_EQ(dead, 0u);
 }
 
-TEST(GracePeriodTest, ThreadsThatAreThereHaveSlotsOfTheirOwnUntilThereAreNone) {
+TEST(GracePeriodTest, EachThreadHasASlotUntilAllAreTaken) {
   std::vector<uint32_t> slots(GracePeriod::kSlots + 5);
   std::vector<std::thread> threads;
   std::atomic<uint32_t> ready{0};

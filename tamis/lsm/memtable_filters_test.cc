@@ -11,7 +11,7 @@ namespace {
 
 uint64_t Key(uint64_t stream, uint64_t i) { return Mix(Mix(stream) + i) & ~uint64_t{0xffff}; }
 
-TEST(MemtableFilterTest, FindsAllKeysAndFewOthersWhateverWasExpected) {
+TEST(MemtableFilterTest, FindsAllKeysAndFewOthersForAnyExpectedSize) {
   constexpr uint64_t kKeys = 100'000;
   for (const uint64_t expected : {kKeys, kKeys / 50, kKeys * 10}) {
     MemtableFilter filter(expected);

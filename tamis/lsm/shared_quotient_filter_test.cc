@@ -44,7 +44,7 @@ bool NoKeys(uint32_t, uint32_t, std::vector<uint64_t>*) { return false; }
 
 // Batches come and go against std::multiset, with keys to rebuild from and without; many copies of
 // some, and hashes that differ only behind what is kept of them.
-TEST(SharedQuotientFilterTest, IsTheMultisetOfWhatWasAppliedHoweverItGrew) {
+TEST(SharedQuotientFilterTest, IsTheMultisetOfAppliedHashesAfterAnyGrowth) {
   for (const uint64_t seed : {1, 2, 3, 4}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

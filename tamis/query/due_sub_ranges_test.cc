@@ -5,7 +5,7 @@
 namespace tamis {
 namespace {
 
-class DuePiecesTest : public testing::Test {
+class DueSubRangesTest : public testing::Test {
  protected:
   // A sub-range from one letter to the next, in a region of the server.
   SubRangeAt Add(char start, const std::string& server, const std::string& resume = "") {
@@ -33,7 +33,7 @@ class DuePiecesTest : public testing::Test {
   std::vector<DueSubRanges::Server*> under_way_;
 };
 
-TEST_F(DuePiecesTest, TheServerThatHasTheFirstPieceIsNamed) {
+TEST_F(DueSubRangesTest, ServerWithTheFirstSubRangeIsChosen) {
   Add('c', "x");
   Add('d', "y");
   Add('e', "x");
@@ -44,7 +44,7 @@ TEST_F(DuePiecesTest, TheServerThatHasTheFirstPieceIsNamed) {
   EXPECT_EQ(Take(due_.First()), "");
 }
 
-TEST_F(DuePiecesTest, AServerThatIsAskedAsMuchAsMayBeIsNotNamed) {
+TEST_F(DueSubRangesTest, ServerAtItsRequestLimitIsNotChosen) {
   for (const char start : {'a', 'b', 'c', 'e'}) Add(start, "x");
   Add('d', "y");
   EXPECT_EQ(Take(due_.First(), 1), "x:a");
@@ -57,7 +57,7 @@ TEST_F(DuePiecesTest, AServerThatIsAskedAsMuchAsMayBeIsNotNamed) {
   EXPECT_EQ(Take(due_.First(), 1), "");
 }
 
-TEST_F(DuePiecesTest, ServersWithTheSameLoadAreTakenInKeyOrder) {
+TEST_F(DueSubRangesTest, ServersWithTheSameLoadAreTakenInKeyOrder) {
   ServerLoads loads;
   Add('a', "x");
   Add('b', "y");
@@ -69,7 +69,7 @@ TEST_F(DuePiecesTest, ServersWithTheSameLoadAreTakenInKeyOrder) {
   EXPECT_EQ(due_.LeastLoaded(loads), nullptr);
 }
 
-TEST_F(DuePiecesTest, InKeyOrderNothingIsAskedBehindWhatGoesOn) {
+TEST_F(DueSubRangesTest, KeyOrderAsksNothingBehindAnUnfinishedSubRange) {
   Add('a', "x");
   Add('b', "x", "resume");
   Add('c', "x");
@@ -77,7 +77,7 @@ TEST_F(DuePiecesTest, InKeyOrderNothingIsAskedBehindWhatGoesOn) {
   EXPECT_EQ(Take(due_.First(), 8, /*key_order=*/true), "x:c");
 }
 
-TEST_F(DuePiecesTest, RequestUnderWayCountsAfterTheMapHasChanged) {
+TEST_F(DueSubRangesTest, RequestUnderWayCountsAfterTheMapHasChanged) {
   for (const char start : {'a', 'b', 'c'}) Add(start, "x");
   EXPECT_EQ(Take(due_.First(), 1), "x:a");
   EXPECT_EQ(Take(due_.First(), 1), "x:b");

@@ -107,7 +107,7 @@ TEST_F(OrderedMergeTest, AsksTheRegionsWithTheSmallestBoundsInOneRound) {
   EXPECT_EQ(Needed(1), (std::set<int>{1})) << "the region may have another row with the value";
 }
 
-TEST_F(OrderedMergeTest, RegionsWithoutABoundAreAskedWhateverTheLimit) {
+TEST_F(OrderedMergeTest, RegionsWithoutABoundAreAlwaysAsked) {
   Begin({{.column = 1}}, 0, 1, 4);
   Bound({30, 20});
   PlaceAll();
@@ -152,7 +152,7 @@ TEST_F(OrderedMergeTest, ARegionWithoutEntriesIsNotAsked) {
   EXPECT_TRUE(merge_->without_entries().Contains(Key(15)));
 }
 
-TEST_F(OrderedMergeTest, ValuesThatAreCutComeInTheOrderOfTheWholeOnes) {
+TEST_F(OrderedMergeTest, CutValuesComeInTheOrderOfTheWholeValues) {
   const std::string head(kIndexValueLimit, 'x');
   for (const bool descending : {false, true}) {
     Begin({{.column = 2, .descending = descending}}, 1, 1, 2);
@@ -179,7 +179,7 @@ TEST_F(OrderedMergeTest, RowsOfAServerThatKnowsNoOrderAreSortedOnceAllAreThere) 
   EXPECT_EQ(Given(), (Ids{2, 3, 1}));
 }
 
-TEST_F(OrderedMergeTest, ARowThatMovesOnInTheOrderComesOnceWhereTheyAreKept) {
+TEST_F(OrderedMergeTest, RowThatMovesForwardComesOnceWithEachOnce) {
   Begin({{.column = 1}}, 0, 1, 1, /*each_once=*/true);
   PlaceAll();
   Answer(0, {RowOf(1, 3)}, false);
@@ -188,7 +188,7 @@ TEST_F(OrderedMergeTest, ARowThatMovesOnInTheOrderComesOnceWhereTheyAreKept) {
   EXPECT_EQ(Given(), (Ids{2}));
 }
 
-TEST_F(OrderedMergeTest, WithoutTheRuleARowComesBeforeAnEarlierOne) {
+TEST_F(OrderedMergeTest, FaultStopBeforeBoundsGivesARowTooEarly) {
   Begin({{.column = 1}}, 0, 1, 2, false, /*stop_early=*/true);
   Bound({1, 2});
   PlaceAll();

@@ -174,7 +174,7 @@ TEST_F(SearchTest, RequestsAreOfAFewRangesAndAFewAreUnderWayToAServer) {
   EXPECT_EQ(cluster_.servers["a"]->searches, 13);
 }
 
-TEST_F(SearchTest, KeyOrderHoldsHoweverServersAnswer) {
+TEST_F(SearchTest, KeyOrderHoldsForAnyOrderOfAnswers) {
   Start(30, 3, {"a", "b", "c"}, {.request_ranges = 4});
   Random random(3);
   for (auto& [name, server] : cluster_.servers) {
@@ -188,7 +188,7 @@ TEST_F(SearchTest, KeyOrderHoldsHoweverServersAnswer) {
   EXPECT_EQ(Next(&rows).first, -1);
 }
 
-TEST_F(SearchTest, RefusingServerIsAskedForLessAndLessOften) {
+TEST_F(SearchTest, RefusingServerIsAskedLessOften) {
   Start(2, 4, {"a", "b"});
   cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };
   RowStream rows = engine_->Search(table_, {.timeout = seconds(20)});
@@ -417,7 +417,7 @@ class MovingRegions {
   uint64_t next_id_ = 0;
 };
 
-TEST(MovingRegionsTest, EveryRowComesOnceHoweverRegionsMoveMeanwhile) {
+TEST(MovingRegionsTest, EveryRowComesOnceWhileRegionsMove) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     MovingRegions regions(seed);

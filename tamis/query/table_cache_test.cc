@@ -91,7 +91,7 @@ TEST_F(TableCacheTest, OneQuestionIsUnderWayAtATimeAndItsAnswerIsShared) {
   EXPECT_EQ(cluster_.listings.back(), (std::vector<KeyRange>{cluster_.regions[0].keys()}));
 }
 
-TEST_F(TableCacheTest, QuestionsThatBringNothingNewComeLessOften) {
+TEST_F(TableCacheTest, QuestionsWithoutNewAnswersComeLessOften) {
   std::vector<Time> times;
   cluster_.list_regions = [&](const auto& stale, auto done) {
     times.push_back(executor_.Now());
@@ -109,14 +109,14 @@ TEST_F(TableCacheTest, QuestionsThatBringNothingNewComeLessOften) {
   EXPECT_LE(times.back() - times[times.size() - 2], milliseconds(40));
 }
 
-TEST_F(TableCacheTest, AQuestionThatIsNeverAnsweredDoesNotEndTheAsking) {
+TEST_F(TableCacheTest, UnansweredQuestionBlocksNoLaterOne) {
   cluster_.list_regions = [](const auto&, auto) {};
   EXPECT_EQ(Refresh({}).status().code(), StatusCode::kDeadlineExceeded);
   cluster_.list_regions = nullptr;
   EXPECT_TRUE(Refresh({}).ok());
 }
 
-TEST_F(TableCacheTest, AnAnswerThatComesTooLateDoesNotEndTheNextQuestion) {
+TEST_F(TableCacheTest, LateAnswerDoesNotEndTheNextQuestion) {
   std::vector<Callback<std::vector<RegionInfo>>> asked;
   cluster_.list_regions = [&](const auto&, auto done) { asked.push_back(done); };
   std::vector<bool> answers;

@@ -115,7 +115,7 @@ TEST_F(WriteDeliveryTest, OnlyWritesThatARegionRefusesAreSentAgainByAFreshMap) {
   EXPECT_EQ(cluster_.listings[0], std::vector<KeyRange>{cluster_.regions[1].keys()});
 }
 
-TEST_F(WriteDeliveryTest, ASplitBetweenLookingAndSendingIsNoError) {
+TEST_F(WriteDeliveryTest, SplitBetweenLookupAndSendIsNoError) {
   EXPECT_EQ(Apply({5}), Codes{kOk});
   RegionInfo upper = cluster_.regions[0];
   cluster_.regions[0].end = upper.start = cluster_.Key(4);
@@ -283,7 +283,7 @@ TEST_F(WriteDeliveryTest, ABusyServerIsAskedAgain) {
   EXPECT_EQ(Taken(5), 1);
 }
 
-TEST_F(WriteDeliveryTest, ARequestSaysHowLongItsAskerWaits) {
+TEST_F(WriteDeliveryTest, RequestCarriesTheCallersTime) {
   uint64_t left = 0;
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     left = request.timeout_ns();

@@ -537,7 +537,7 @@ TEST(BloomChain, LargestFieldsAreAnErrorAndNoCrash) {
       StatusCode::kResourceExhausted);
 }
 
-TEST(BloomChain, MergedContainsWhatBothDid) {
+TEST(BloomChain, MergedChainContainsTheItemsOfBoth) {
   for (const auto& [mine, theirs] : {std::pair{5, 5}, {5, 200}, {200, 5}, {200, 300}}) {
     BloomChain chain = Make({.error_rate = 0.01, .capacity = 10});
     BloomChain other = Make({.error_rate = 0.01, .capacity = 10});
@@ -561,7 +561,7 @@ TEST(BloomChain, MergedContainsWhatBothDid) {
   }
 }
 
-TEST(BloomChain, MergesOnlyWhatIsAlikeAndWhole) {
+TEST(BloomChain, MergeNeedsEqualAndWholeChains) {
   BloomChain chain = Make({.error_rate = 0.01, .capacity = 100});
   chain.Add("mine", kNoLimit);
   const std::string before = AllBytes(chain);

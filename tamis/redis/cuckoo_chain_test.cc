@@ -538,7 +538,7 @@ Filled Fill(Random& random) {
   return filled;
 }
 
-TEST(CuckooChain, PiecesComeToWhatTheWholeCompactionDoes) {
+TEST(CuckooChain, CompactionInPiecesEqualsAWholeOne) {
   const uint64_t seed = SeedFromSystem();
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);

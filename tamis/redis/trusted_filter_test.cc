@@ -71,7 +71,7 @@ TEST(TrustedFilter, HeaderHasTheseBytes) {
   EXPECT_EQ(header, expected);
 }
 
-TEST(TrustedFilter, ComesInChunksOfAnySizeAndIsPartialUntilTheLast) {
+TEST(TrustedFilter, LoadedInChunksItIsPartialUntilTheLast) {
   for (const TrustedFilter& filter : {Make(true), MakeRebuilding(), MakeRebuildAlone()}) {
     const auto [header, bytes] = filter.Save(1);
     for (const size_t size : {size_t{1}, size_t{100}, bytes.size()}) {

@@ -205,7 +205,7 @@ TEST_F(IndexBuilderTest, RecountBesideWritesCountsExactlyTheEntriesThatThereAre)
   }
 }
 
-TEST_F(IndexBuilderTest, RebuildBesideWritesMendsWhateverTheEntriesWere) {
+TEST_F(IndexBuilderTest, RebuildBesideWritesRepairsAnyEntries) {
   for (uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

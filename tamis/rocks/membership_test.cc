@@ -29,7 +29,7 @@ TEST(MembershipTest, AHeartbeatOfAFormerLifeProvesNothing) {
   EXPECT_FALSE(members.IsAlive("a")) << "the present life was not heard";
 }
 
-TEST(MembershipTest, AnExpelledLifeIsFollowedByANewOneAlone) {
+TEST(MembershipTest, ExpelledLifeStaysExpelledUntilANewOneJoins) {
   Membership members(1s);
   members.Join("a", 1, 10s);
   members.Expel("a");
@@ -40,7 +40,7 @@ TEST(MembershipTest, AnExpelledLifeIsFollowedByANewOneAlone) {
   EXPECT_FALSE(members.Heartbeat("never joined", 1, 10s));
 }
 
-TEST(MembershipTest, SessionsThatAreForgivenStartAnew) {
+TEST(MembershipTest, ForgivenSessionsStartAgain) {
   Membership members(1s);
   members.Join("a", 1, 10s);
   members.Forgive(20s);
@@ -51,7 +51,7 @@ TEST(MembershipTest, SessionsThatAreForgivenStartAnew) {
 }
 
 // Heartbeats may overtake each other.
-TEST(MembershipTest, AnEarlierHeartbeatThatComesLaterTakesNothingBack) {
+TEST(MembershipTest, LateHeartbeatShortensNoSession) {
   Membership members(1s);
   members.Join("a", 1, 10s);
   EXPECT_TRUE(members.Heartbeat("a", 1, 12s));

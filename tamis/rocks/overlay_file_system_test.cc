@@ -55,7 +55,7 @@ class OverlayFileSystemTest : public testing::Test {
   std::unique_ptr<rocksdb::Env> env_;
 };
 
-TEST_F(OverlayFileSystemTest, ChangesAreSeenAndTheDirectoryStaysAsItWas) {
+TEST_F(OverlayFileSystemTest, ChangesAreVisibleAndTheDirectoryIsUnchanged) {
   std::ofstream(Path("kept")) << "kept";
   std::ofstream(Path("replaced")) << "old";
   std::ofstream(Path("deleted")) << "gone";

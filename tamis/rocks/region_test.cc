@@ -42,7 +42,7 @@ TEST_F(RowLocksTest, AFreeRowIsGrantedBeforeAcquireReturns) {
   EXPECT_EQ(granted_, (std::vector<std::string>{"a", "b"}));
 }
 
-TEST_F(RowLocksTest, OneRowIsGrantedToOneAtATimeInTheOrderOfAsking) {
+TEST_F(RowLocksTest, RowIsGrantedToOneRequestAtATimeInOrder) {
   for (const char* name : {"a", "b", "c"}) Acquire(name, {"1"});
   EXPECT_EQ(granted_, (std::vector<std::string>{"a"}));
   Release({"1"});

@@ -121,7 +121,7 @@ TEST(FilterMatrixTest, LoadedInPiecesIsLoaded) {
   }
 }
 
-TEST(FilterMatrixTest, GrowthIsForetold) {
+TEST(FilterMatrixTest, GrowthBytesIsTheLaterGrowth) {
   Random random(5);
   FilterMatrix matrix(SplitGeometry{3, 64});
   for (int i = 0; i < 200; ++i) {

@@ -126,7 +126,7 @@ class StaleBoundsTest : public GlobalIndexTest {
   StaleBoundsTest() : GlobalIndexTest({.stale_bounds = true}) {}
 };
 
-TEST_F(StaleBoundsTest, WithoutTheRuleABoundOutlivesItsLease) {
+TEST_F(StaleBoundsTest, FaultStaleBoundsUsesABoundWithoutALease) {
   now_ += seconds(60);
   EXPECT_EQ(BoundsText(), " to z");
 }
@@ -136,7 +136,7 @@ class UnknownBoundsTest : public GlobalIndexTest {
   UnknownBoundsTest() : GlobalIndexTest({.unknown_bounds = true}) {}
 };
 
-TEST_F(UnknownBoundsTest, WithoutTheRuleARegionOfUnknownBoundsCountsAsEmpty) {
+TEST_F(UnknownBoundsTest, FaultUnknownBoundsTakesARegionForEmpty) {
   ForgetIndex();
   EXPECT_EQ(BoundsText(), "no entry");
 }
@@ -364,14 +364,14 @@ TEST_F(GlobalIndexIdentityTest, ExpiredLeaseStaysExpiredForAnEarlierClockReading
   EXPECT_TRUE(Excluded().empty()) << "both live: both are asked";
 }
 
-TEST_F(GlobalIndexIdentityTest, IndexesOfTwoTablesAreTwoWhateverTheirIds) {
+TEST_F(GlobalIndexIdentityTest, IndexesOfTwoTablesAreDistinctDespiteEqualIds) {
   Hear({.server = "a", .table = 1});
   Hear({.server = "b", .table = 2, .holds = true});
   EXPECT_EQ(Excluded(1), KeyRanges::All());
   EXPECT_TRUE(Excluded(2).empty());
 }
 
-TEST_F(GlobalIndexIdentityTest, ANewLifeIsTakenInWhetherItsStartCodeIsLargerOrSmaller) {
+TEST_F(GlobalIndexIdentityTest, NewLifeIsAcceptedWhateverItsStartCode) {
   Hear({.server = "a", .start_code = 100, .holds = true});
   EXPECT_TRUE(Excluded().empty());
   now_ += seconds(1);
@@ -379,7 +379,7 @@ TEST_F(GlobalIndexIdentityTest, ANewLifeIsTakenInWhetherItsStartCodeIsLargerOrSm
   EXPECT_EQ(Excluded(), KeyRanges::All());
 }
 
-TEST_F(GlobalIndexIdentityTest, ALateReplyOfAFormerLifeIsLeft) {
+TEST_F(GlobalIndexIdentityTest, LateReplyOfAFormerLifeIsIgnored) {
   const Life former{.server = "a", .start_code = 100};
   Hear(former);
   const Time before = now_;
@@ -449,7 +449,7 @@ TEST_F(GlobalIndexIdentityTest, BitsWithoutTheirBeginExcludeNothing) {
   }
 }
 
-TEST_F(GlobalIndexIdentityTest, AReplyToAnEarlierPollThanTheLastOneIsLeft) {
+TEST_F(GlobalIndexIdentityTest, ReplyToAnEarlierPollIsIgnored) {
   const Life life{.server = "a", .lease_s = 1};
   Hear(life);
   pb::PollReply late = Bits(life);
@@ -474,7 +474,7 @@ TEST_F(GlobalIndexIdentityTest, BitsThatDoNotFitAreNotRequestedAndTheirRegionSta
 }
 
 // Columns are reserved for all regions that lack bits, where there is room for all of them.
-TEST_F(GlobalIndexIdentityTest, MemoryForBitsIsBoundedWhateverRegionsThereAre) {
+TEST_F(GlobalIndexIdentityTest, MemoryForBitsIsBoundedForAnyRegions) {
   constexpr uint64_t kRegions = 200;
   for (const size_t max_bytes : {500u, 1500u, 2500u, 3500u, 100'000u}) {
     GlobalIndex index{GlobalIndex::Options{.max_bytes = max_bytes}};

@@ -91,7 +91,7 @@ TEST_F(WriteBufferTest, WriteCancelledBeforehandIsNotSent) {
   EXPECT_EQ(taken_, 0);
 }
 
-TEST_F(WriteBufferTest, NothingIsSentAfterTheBatchThatWasUnderWay) {
+TEST_F(WriteBufferTest, CancelledBufferSendsNoFurtherBatch) {
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     cancelled_ = true;
     done(Taken(request));

@@ -86,7 +86,7 @@ TEST(ColumnTotalsTest, OtherTypesHaveNoSum) {
   EXPECT_TRUE(reals.Sum()->is_null());
 }
 
-TEST(GroupTotalsTest, PartsOfGroupsMakeTheWhole) {
+TEST(GroupTotalsTest, GroupsAddedInPartsEqualTheWhole) {
   TableSchema schema;
   schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
                     {.name = "a", .type = Type::kText},

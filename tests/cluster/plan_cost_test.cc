@@ -165,7 +165,7 @@ TEST_F(PlanCostTest, NoPlanCostsTwiceWhatTheBestIndexDoes) {
   EXPECT_GE(too_dear_by_first, 3u);
 }
 
-TEST_F(PlanCostTest, ARangeOfFewLeadsBeforeAnEqualityOfManyAndSaysWhatItExpected) {
+TEST_F(PlanCostTest, ShortRangeDrivesBeforeALongEqualityAndIsExplained) {
   Open([](RegionServerOptions*) {});
   const Predicate question = Predicate::And({Between(kAmount, 500, 520), Equal(kCountry, 0)});
   const Outcome outcome = Ask(question);
@@ -197,7 +197,7 @@ TEST_F(PlanCostTest, AnIndexOfManyRangesIsNotOpenedWhereAnotherIsShort) {
   EXPECT_LE(outcome.seeks, 3 * 2u);
 }
 
-TEST_F(PlanCostTest, AnEqualityWhoseCountersSayThatItHasFewIsTakenUnread) {
+TEST_F(PlanCostTest, EqualityWithFewCountedEntriesDrivesWithoutAProbe) {
   Open([](RegionServerOptions*) {});
   const Predicate question = Predicate::And({Equal(kDay, 77), Equal(kCountry, 0), Equal(kYear, 0)});
   const Outcome outcome = Ask(question);
@@ -223,7 +223,7 @@ TEST_F(PlanCostTest, AStreamIsJoinedWhereItSparesMoreThanItCosts) {
 }
 
 // For every driving index and page size: each row is found once.
-TEST_F(PlanCostTest, AContinuationGoesOnInTheOrderThatItWasBegunIn) {
+TEST_F(PlanCostTest, ContinuationKeepsTheDrivingIndex) {
   for (const uint64_t probe : {0, 8, 256}) {
     Open([&](RegionServerOptions* options) {
       options->page_candidates = 40;

@@ -84,14 +84,14 @@ class PollerTest : public ::testing::Test {
   std::vector<std::pair<uint32_t, uint64_t>> tables_;
 };
 
-TEST_F(PollerTest, AServerThatHoldsPollsIsAskedAgainAtOnce) {
+TEST_F(PollerTest, ServerThatHoldsPollsIsPolledAgainAtOnce) {
   server_->answer = Nothing;
   server_->delay = 300ms;
   poller_->Start();
   EXPECT_GE(PollsDuring(3s), 10u);
 }
 
-TEST_F(PollerTest, AServerThatCannotHoldThemIsAskedAgainWhenItSays) {
+TEST_F(PollerTest, ServerWithoutRoomForPollsIsPolledWhenItSays) {
   server_->answer = [](const pb::PollRequest& request) {
     pb::PollReply reply = Nothing(request);
     reply.set_next_poll_ns(20'000'000);
@@ -103,14 +103,14 @@ TEST_F(PollerTest, AServerThatCannotHoldThemIsAskedAgainWhenItSays) {
   EXPECT_GE(polls, 95u);
 }
 
-TEST_F(PollerTest, AnswersAtOnceThatBringNothingAreAskedForLessAndLess) {
+TEST_F(PollerTest, ServerThatAnswersAtOnceWithoutNewsIsPolledLessOften) {
   server_->answer = Nothing;
   poller_->Start();
   EXPECT_LE(PollsDuring(10s), 17u);
   EXPECT_LE(PollsDuring(10s), 11u);
 }
 
-TEST_F(PollerTest, AServerThatFailsIsAskedLessAndLessUntilItAnswers) {
+TEST_F(PollerTest, FailingServerIsPolledLessOften) {
   server_->answer = [](const pb::PollRequest&) { return Result<pb::PollReply>(Unavailable("no")); };
   poller_->Start();
   EXPECT_LE(PollsDuring(10s), 16u);
@@ -129,7 +129,7 @@ TEST_F(PollerTest, APollThatIsNotAnsweredInTimeIsSentAgain) {
   EXPECT_LE(PollsDuring(10s), 10u);
 }
 
-TEST_F(PollerTest, AServerThatIsGoneIsForgotten) {
+TEST_F(PollerTest, RemovedServerIsForgotten) {
   server_->answer = Nothing;
   server_->delay = 300ms;
   poller_->Start();

@@ -95,7 +95,7 @@ class LinkageTest {
   }
 
   @Test
-  void theVersionThatItIsBuiltWithHasAll() {
+  void hbaseOfTheBuildHasAllReferences() {
     assertEquals(Collections.emptySet(), Linkage.missing());
     assertEquals(null, Linkage.refusal());
   }

@@ -270,7 +270,7 @@ class SearchCostTest {
   }
 
   @Test
-  void aRangeOfFewLeadsBeforeAnEqualityOfManyAndSaysWhatItExpected() throws Exception {
+  void shortRangeDrivesBeforeALongEqualityAndIsExplained() throws Exception {
     Work work = ask(country(0), days(500, 505));
     long few = matching(days(500, 505));
     assertEquals(1, work.led.get(N));
@@ -280,7 +280,7 @@ class SearchCostTest {
   }
 
   @Test
-  void anEqualityWhoseCountersSayThatItHasFewIsTakenUnread() throws Exception {
+  void equalityWithFewCountedEntriesDrivesWithoutAProbe() throws Exception {
     Condition rare = city(9, 3);
     long few = matching(rare);
     assertTrue(few < 15, "" + few);
@@ -318,7 +318,7 @@ class SearchCostTest {
   }
 
   @Test
-  void aContinuationGoesOnInTheOrderThatItWasBegunIn() throws Exception {
+  void continuationKeepsTheDrivingIndex() throws Exception {
     for (long probe : new long[] {0, 8, 256}) {
       BranchStreams.Choice choice = new BranchStreams.Choice();
       choice.probeEntries = probe;

@@ -351,7 +351,7 @@ class CountingTest {
   }
 
   @Test
-  void aWriteWaitsForWhatOthersCountedOfItsRow() throws Exception {
+  void writeWaitsForEventsOfOtherWritesOfItsRow() throws Exception {
     assertFalse(leftOutOnceItIsThere());
     Fault.only(Fault.ONLY_OWN_FLIPS_WAITED_FOR);
     assertTrue(leftOutOnceItIsThere());

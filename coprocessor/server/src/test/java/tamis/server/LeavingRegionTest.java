@@ -135,7 +135,7 @@ class LeavingRegionTest {
 
   /** The client looks for the region, and repeats what was not done. */
   @Test
-  void aClientsWriteIsSentElsewhere() throws Exception {
+  void writeOfAClientIsSentToAnotherServer() throws Exception {
     state.server.ending = () -> true;
     String before = test.raw(ROW);
     fail();
