@@ -120,6 +120,7 @@ bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   std::lock_guard lock(mutex_);
   if (next_ || retired_) return false;
   if (!current_) return missing_;
+  if (writes_.is_stuck()) return true;
   const auto map_of = [](const std::optional<RegionCells>& cells) {
     return cells.has_value() ? cells->map->version() : 0;
   };
@@ -259,13 +260,8 @@ void IndexFilter::AddWhileCounting(const EntryKey& entry) {
 
 uint64_t IndexFilter::Add(std::span<const EntryKey> entries, Ticket* ticket) {
   std::lock_guard lock(mutex_);
-  std::vector<std::string> firsts;
-  firsts.reserve(entries.size());
-  for (const EntryKey& entry : entries) firsts.push_back(entry.first);
-  for (const std::string& first : firsts) NoteRegistration(first);
-  const Ticket registered = writes_.Enter(std::move(firsts));
+  const Ticket registered = Register(entries);
   if (ticket != nullptr) *ticket = registered;
-  if (faults_.leave_before_commit) writes_.Leave(registered);
   DropSpoilt();
   if (next_ && hold_removals_) {
     for (const EntryKey& entry : entries) AddWhileCounting(entry);
@@ -277,6 +273,19 @@ uint64_t IndexFilter::Add(std::span<const EntryKey> entries, Ticket* ticket) {
   const uint64_t sequence = AddTo(current_.get(), entries, true);
   spoilt_ = false;
   return sequence;
+}
+
+// Without a generation there is nothing to clear. One that begins later counts what is committed by
+// then, and no write is under way when it begins.
+IndexFilter::Ticket IndexFilter::Register(std::span<const EntryKey> entries) {
+  if (!current_ && !next_) return 0;
+  std::vector<std::string> firsts;
+  firsts.reserve(entries.size());
+  for (const EntryKey& entry : entries) firsts.push_back(entry.first);
+  for (const std::string& first : firsts) NoteRegistration(first);
+  const Ticket ticket = writes_.Enter(std::move(firsts));
+  if (faults_.leave_before_commit) writes_.Leave(ticket);
+  return ticket;
 }
 
 void IndexFilter::Leave(Ticket ticket) {
@@ -381,7 +390,7 @@ void IndexFilter::BeginGeneration(bool hold_removals) {
   next_ = std::make_unique<Generation>(NewGeneration(++generations_));
   hold_removals_ = hold_removals;
   held_removals_.Clear();
-  before_next_ = writes_.last();
+  writes_.Mark();
   CancelRound();
   Account();
 }
@@ -428,7 +437,7 @@ void IndexFilter::Publish() {
   spoilt_ = missing_ = false;
   ForgetTold();
   acknowledged_range_ = std::move(range);
-  writes_.ForgetUpTo(before_next_);
+  writes_.ForgetMarked();
   round_.reset();
   Account();
 }
@@ -497,7 +506,7 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
                                                   .counted = true});
   hold_removals_ = false;
   held_removals_.Clear();
-  before_next_ = writes_.last();
+  writes_.Mark();
   Account();
   return true;
 }
@@ -579,6 +588,7 @@ IndexFilter::Clearing IndexFilter::BeginClearing(size_t max_cells) {
   std::lock_guard lock(mutex_);
   CancelRound();
   if (!MayClear()) return {};
+  if (writes_.has_unlisted() && !faults_.clear_amid_writes) return {};
   Round round{.number = rounds_ + 1, .cells = {}, .added = {}};
   std::set<uint32_t> busy;
   if (!faults_.clear_amid_writes) {

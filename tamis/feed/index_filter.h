@@ -26,7 +26,7 @@
 //       outcome is unknown never leaves: it is registered until the entries are counted anew, from
 //       a snapshot that shows the write if it stands
 //   (b) BeginClearing, under the mutex, names only cells for which no write is registered, and
-//       keeps the values of the writes that are
+//       keeps the values of the writes that are; none while a write is whose values are not kept
 //   (c) the clearer searches a snapshot of the index that is taken after that. It skips entries of
 //       rows outside of the region, and takes what it has not found empty after some entries as
 //       occupied
@@ -154,7 +154,8 @@ class IndexFilter {
   // The published generation is to be replaced by one counted anew: it has three layers or more, or
   // is less than a quarter full although its entries were counted or as many were added as would
   // have filled it; or too many removals were ignored; or memory has become short, or is so no
-  // longer; or the published one had to be dropped for want of memory.
+  // longer; or the published one had to be dropped for want of memory; or the writes of unknown
+  // outcome leave little room for others.
   bool WantsRecount(const RecountRule& rule) const;
   // Distinct hashes in the published counters, estimated from how full the layers are.
   uint64_t distinct() const;
@@ -236,6 +237,7 @@ class IndexFilter {
   uint64_t RangeToldAt(std::string_view first) const;
   pb::Event RangeEvent(const Generation& generation) const;
   bool MayClear() const;
+  Ticket Register(std::span<const EntryKey> entries);
   void NoteRegistration(std::string_view first);
   void CancelRound();
   void ClearCells(const std::vector<uint32_t>& cells);
@@ -271,7 +273,6 @@ class IndexFilter {
 
   std::shared_ptr<const CellMap> cell_map_;
   WritesUnderWay writes_;
-  Ticket before_next_ = 0;  // writes up to this one had ended when next_ was begun
   uint64_t rounds_ = 0;
   std::optional<Round> round_;
   bool range_in_round_ = false;

@@ -123,6 +123,16 @@ class Scene {
     return true;
   }
 
+  // Counts what stands.
+  void Recount() {
+    filter_.BeginGeneration(true);
+    for (const std::string& name : entries_) {
+      const EntryKey key = Key(name);
+      filter_.CountExisting(std::span(&key, 1));
+    }
+    filter_.Publish();
+  }
+
   IndexFilter& filter() { return filter_; }
   const Copy& copy() { return ReadEvents(), copies_.back(); }
   uint32_t CellOf(const std::string& name) const { return map_->CellOf(First(name)); }
@@ -320,6 +330,54 @@ TEST(IndexFilterClearingTest, AWriteOfUnknownOutcomeKeepsItsCell) {
   for (const Step& step : Erase("d") + Clear() + Clear()) step(&scene);
   EXPECT_TRUE(scene.copy().cells.contains(scene.CellOf("d")));
   EXPECT_TRUE(scene.filter().WantsClearing());
+}
+
+// More writes are under way, or have an unknown outcome, than there is room for their values.
+void Crowd(Scene* scene) {
+  for (int i = 0; i < 1100; ++i) scene->Add("h" + std::string(1000, 'x') + "*" + std::to_string(i));
+}
+
+TEST(IndexFilterClearingTest, NothingIsClearedBesideWritesWhoseValuesAreNotKept) {
+  for (const bool rule : {true, false}) {
+    Faults faults;
+    faults.clear_amid_writes = !rule;
+    Scene scene(faults, {"b", "d", "l"});
+    Crowd(&scene);
+    scene.Add("d*");
+    for (const Step& step : Erase("d") + Clear()) step(&scene);
+    scene.Commit("d*");
+    scene.Leave("d*");
+    scene.Acknowledge("d*");
+    EXPECT_EQ(scene.Misses(), !rule);
+  }
+}
+
+TEST(IndexFilterClearingTest, ARecountForgetsTheWritesWhoseValuesAreNotKept) {
+  Scene scene({}, {"b", "d", "l"});
+  Crowd(&scene);
+  EXPECT_FALSE(scene.filter().WantsRecount({}));
+  for (int i = 0; i < 4096; ++i) {
+    scene.Add("d*");
+    scene.Leave("d*");
+  }
+  EXPECT_TRUE(scene.filter().WantsRecount({}));
+  scene.Recount();
+  EXPECT_FALSE(scene.filter().WantsRecount({}));
+  for (const Step& step : Erase("d") + Clear()) step(&scene);
+  EXPECT_EQ(scene.filter().occupied_cells(), 2u);
+}
+
+TEST(IndexFilterClearingTest, WritesWithoutAGenerationAreNotRegistered) {
+  SimExecutor executor{1, Duration(0)};
+  const auto feed = std::make_shared<FilterFeed>(&executor, "rs1", 1, FilterFeed::Options{});
+  IndexFilter filter(feed.get(), {.id = 1, .name = "i", .columns = {0}}, 1, 1, {});
+  const EntryKey key{.hashes = {1}, .first = "v"};
+  IndexFilter::Ticket ticket = 7;
+  filter.Add(std::span(&key, 1), &ticket);
+  EXPECT_EQ(ticket, 0u);
+  filter.BeginGeneration(true);
+  filter.Add(std::span(&key, 1), &ticket);
+  EXPECT_NE(ticket, 0u);
 }
 
 TEST(IndexFilterClearingTest, RangesAreNarrowedToTheExistingValues) {

@@ -345,7 +345,9 @@ class RecountTest : public IndexFilterTest {
   }
   void Update(size_t row, int value, const RecountRule& rule) {
     const EntryKey now = Entry(value);
-    filter_->Add(std::span(&now, 1));
+    IndexFilter::Ticket ticket = 0;
+    filter_->Add(std::span(&now, 1), &ticket);
+    filter_->Leave(ticket);
     filter_->Remove(std::span(&standing_[row], 1));
     standing_[row] = now;
     EXPECT_EQ(filter_->entries(), standing_.size());

@@ -33,17 +33,19 @@ final class ClearingRounds {
     writes.leave(ticket);
   }
 
-  long lastTicket() {
-    return writes.last();
+  /** Writes of unknown outcome leave little room for others. */
+  boolean isStuck() {
+    return writes.isStuck();
   }
 
-  int writesUnderWay() {
-    return writes.size();
+  /** A generation begins, which is to count what the writes so far have left. */
+  void mark() {
+    writes.mark();
   }
 
-  /** Another generation is published, which has counted what the writes with tickets up to this one left. */
-  void forgetUpTo(long ticket) {
-    writes.forgetUpTo(ticket);
+  /** It is published. */
+  void forgetMarked() {
+    writes.forgetMarked();
     round = null;
   }
 
@@ -51,6 +53,7 @@ final class ClearingRounds {
 
   /** Null: there is nothing to look at. REQUIRES: no round is under way. */
   Clearing begin(FilterGeneration current, int mostCells) {
+    if (writes.hasUnlisted() && !Fault.CLEARED_AMID_WRITES.isOn()) return null;
     ClearingRound begun = new ClearingRound(rounds + 1, current.rangeStale);
     RegionCells cells = current.cells;
     Set<Integer> busy = new HashSet<>();

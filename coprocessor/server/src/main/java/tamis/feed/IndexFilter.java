@@ -40,7 +40,6 @@ public final class IndexFilter {
   // How many times larger the next generation is when one was too small while it was counted. With a smaller factor
   // more generations would be counted; with a larger one the last would be too empty.
   private static final long OUTGROWN_TIMES = 4;
-  private static final int MOST_WRITES = 4096; // under way; that many are of unknown outcome
   private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
 
   private final FilterFeed feed;
@@ -61,7 +60,6 @@ public final class IndexFilter {
   private long replaced; // number of the publication that replaced an older one, or of the drop
 
   private final ClearingRounds rounds = new ClearingRounds();
-  private long beforeNext; // writes with tickets up to this one had ended when `next` was begun
   private int clearingHolds;
 
   public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
@@ -80,10 +78,13 @@ public final class IndexFilter {
 
   /**
    * Counts entries; to be called before they are committed. If it throws, they must not be committed; what was counted
-   * of them stays counted, which does no harm. Returns the ticket under which the write is registered.
+   * of them stays counted, which does no harm. Returns the ticket under which the write is registered; 0: it need
+   * not be.
    */
   public synchronized long add(Collection<IndexEntry> entries) {
     dropSpoilt();
+    // Without a generation there is nothing to clear. One that begins later counts what is committed by then.
+    if (current == null && next == null) return 0;
     long ticket = rounds.enter(entries, current == null ? null : current.cells);
     boolean done = false;
     try {
@@ -304,7 +305,7 @@ public final class IndexFilter {
         counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry),
         index.cellMap == null ? null : new RegionCells(index.cellMap));
     heldRemovals.clear();
-    beforeNext = rounds.lastTicket();
+    rounds.mark();
     rounds.cancel(current);
     return true;
   }
@@ -374,7 +375,7 @@ public final class IndexFilter {
     outgrown = null;
     pending.clear();
     toldRanges.begin(current.range);
-    rounds.forgetUpTo(beforeNext); // those of unknown outcome among them: what stands is counted
+    rounds.forgetMarked(); // those of unknown outcome among them: what stands is counted
   }
 
   /**
@@ -444,14 +445,14 @@ public final class IndexFilter {
    * removals are a reason only once they are several times as many as the entries, and at least `ignored`: counting
    * reads all entries, also deleted ones in memory, and a full counter that was not lowered does no harm while rows
    * have its value. In a filter of bits alone each ignored removal may have left a value, so there the factor is
-   * smaller. Many writes of unknown outcome are a reason, too.
+   * smaller. Writes of unknown outcome are a reason, too, once they leave little room for others.
    */
   public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
     if (current == null) {
       return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()) + RegionCells.sizeBytes(index.cellMap));
     }
-    if (rounds.writesUnderWay() > MOST_WRITES) return true;
+    if (rounds.isStuck()) return true;
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
     long stayed = filter.ignoredErases() + current.forgotten;
