@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Holds the tables of docs/REDIS.md against what the module itself says on a server.
+"""Holds the tables of docs/REDIS.md against what the module itself says on a server, and the session that README.md shows against
+its replies.
 
 usage: page_test.py MODULE PAGE [--write]
 """
 
+import os
+import re
 import sys
 
 from redis_server import Server
@@ -54,6 +57,25 @@ def settings_table(client):
     return rows
 
 
+def shown(reply):
+    """A reply as redis-cli prints it."""
+    if isinstance(reply, list):
+        return [f"{i}) {line}" for i, one in enumerate(reply, 1) for line in shown(one)]
+    return [f"(integer) {reply}" if isinstance(reply, int) else str(reply)]
+
+
+def check_session(client, readme):
+    """The lines "> COMMAND" of the README give the replies below them."""
+    with open(readme, encoding="utf-8") as file:
+        session = re.findall(r"^    > (.*)\n((?:    [^>$].*\n)*)", file.read(), flags=re.MULTILINE)
+    if len(session) < 4:
+        sys.exit(f"{readme} has no session with the module")
+    for command, replies in session:
+        expected = [line.strip() for line in replies.splitlines()]
+        if shown(client(*command.split())) != expected:
+            sys.exit(f"{readme}: the module does not answer \"{command}\" so: {expected}")
+
+
 def main():
     module, page = sys.argv[1:3]
     # The page shows the names of settings as that server has them.
@@ -61,6 +83,7 @@ def main():
         client = server.client()
         tables = {"BF": command_table(client, b"bf."), "CF": command_table(client, b"cf."),
                   "TAMIS": command_table(client, b"tamis."), "settings": settings_table(client)}
+        check_session(client, os.path.join(os.path.dirname(page), "../README.md"))
     with open(page, encoding="utf-8") as file:
         old = file.read()
     new = old
