@@ -1,6 +1,7 @@
 #include "tamis/remote/http_client.h"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <csignal>
@@ -25,7 +26,8 @@ struct State {
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
   char error[CURL_ERROR_SIZE] = {};
-  size_t sent = 0;  // of the body, to libcurl
+  std::atomic<uint64_t>* connections = nullptr;  // of the client
+  size_t sent = 0;                               // of the body, to libcurl
   std::string body;
   bool too_long = false;
   std::atomic<size_t> waiting = 0;  // bytes that were given and not taken
@@ -47,6 +49,14 @@ size_t Read(char* buffer, size_t size, size_t count, void* argument) noexcept {
   std::memcpy(buffer, body.data() + state->sent, length);
   state->sent += length;
   return length;
+}
+
+// Sockets are opened here, and counted.
+curl_socket_t OpenSocket(void* argument, curlsocktype, curl_sockaddr* address) noexcept {
+  auto* const state = static_cast<State*>(argument);
+  if (state->request.kept_connection_only) return CURL_SOCKET_BAD;
+  ++*state->connections;
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 int StatusOf(CURL* easy) {
@@ -105,6 +115,7 @@ class HttpClient::Core : public std::enable_shared_from_this<Core> {
   }
 
   const Options& options() const { return options_; }
+  uint64_t connections() const { return connections_; }
 
   void Enqueue(std::function<void()> command) {
     {
@@ -138,13 +149,14 @@ class HttpClient::Core : public std::enable_shared_from_this<Core> {
   }
 
  private:
-  void Prepare(State* state) const;
+  void Prepare(State* state);
   void Run();
   void Finish(CURL* easy, CURLcode code);
   Answer AnswerOf(State* state, CURLcode code) const;
 
   const Options options_;
   CURLM* const multi_;
+  std::atomic<uint64_t> connections_ = 0;  // that were begun
   std::mutex mutex_;
   std::deque<std::function<void()>> commands_;  // guarded by the mutex
   std::thread thread_;
@@ -153,7 +165,7 @@ class HttpClient::Core : public std::enable_shared_from_this<Core> {
   std::set<StatePtr> running_;
 };
 
-void HttpClient::Core::Prepare(State* state) const {
+void HttpClient::Core::Prepare(State* state) {
   CURL* const easy = state->easy = curl_easy_init();
   const std::string url = options_.url + state->request.path;
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
@@ -171,6 +183,9 @@ void HttpClient::Core::Prepare(State* state) const {
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                    static_cast<long>(state->request.timeout / std::chrono::milliseconds(1)));
   if (!options_.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
+  state->connections = &connections_;
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, state);
   const auto header = [state](const std::string& line) {
     state->headers = curl_slist_append(state->headers, line.c_str());
   };
@@ -269,6 +284,8 @@ Result<std::shared_ptr<HttpClient>> HttpClient::Make(const Options& options) {
 }
 
 HttpClient::~HttpClient() { core_->Stop(); }
+
+uint64_t HttpClient::connections() const { return core_->connections(); }
 
 const std::string& HttpClient::url() const { return core_->options().url; }
 

@@ -34,6 +34,9 @@ class HttpClient {
     std::string content_type;
     std::string body;  // not empty
     bool repeatable = true;
+    // The request fails, and is not sent, when no connection of an earlier one is free: a new one
+    // may lead to another server.
+    bool kept_connection_only = false;
     Duration timeout{};  // zero: none
     // With it, the body of an answer with status 200 is given in pieces as it comes.
     std::function<void(std::string bytes)> bytes = nullptr;
@@ -70,6 +73,8 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   const std::string& url() const;
+  // How many connections were begun so far.
+  uint64_t connections() const;
 
   [[nodiscard]] std::unique_ptr<Transfer> Post(Request request, Ended ended);
   // A request that only the end of the client ends.

@@ -317,8 +317,10 @@ Result<Write> FromMessage(const TableSchema& schema, const pb::Mutation& message
       std::ranges::find(kWriteKinds, message.kind(), &decltype(kWriteKinds)::value_type::second);
   if (kind == kWriteKinds.end()) return DoesNotFit(schema, "a write is of an unknown kind");
   Write write{.kind = kind->first, .row = Row(schema.columns.size())};
-  TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Decode(message.key(), &write.row));
-  TAMIS_RETURN_IF_ERROR(DecodeRow(schema, message.row(), &write.row));
+  Status decoded = KeyFormat(schema).Decode(message.key(), &write.row);
+  if (decoded.ok()) decoded = DecodeRow(schema, message.row(), &write.row);
+  // These bytes are the client's, not the store's.
+  if (!decoded.ok()) return DoesNotFit(schema, decoded.message());
   if (static_cast<size_t>(message.columns_size()) > schema.columns.size()) {
     return DoesNotFit(schema, "an update names more columns than it has");
   }

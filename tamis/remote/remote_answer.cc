@@ -1,7 +1,7 @@
 #include "tamis/remote/remote_answer.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 namespace tamis {
 namespace {
@@ -44,6 +44,19 @@ Status StatusOf(const HttpClient& client, const HttpClient::Answer& answer, bool
                    : Unavailable(what);
   }
   return InvalidArgument(what + "; it is no server of tamis serve, or is of another version");
+}
+
+std::optional<uint64_t> OtherProcessOf(const HttpClient::Answer& answer) {
+  if (!answer.failure.ok() || answer.status != 421) return std::nullopt;
+  const auto json = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("process") || !json["process"].is_string()) {
+    return std::nullopt;
+  }
+  const auto& text = json["process"].get_ref<const std::string&>();
+  uint64_t process = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), process, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return process;
 }
 
 }  // namespace tamis

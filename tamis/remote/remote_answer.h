@@ -3,6 +3,9 @@
 // Threads: functions without state.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "tamis/remote/http_client.h"
 
 namespace tamis {
@@ -13,5 +16,8 @@ namespace tamis {
 // `changes`: the request changes something. Then kDeadlineExceeded says that it may have been
 // carried out.
 Status StatusOf(const HttpClient& client, const HttpClient::Answer& answer, bool changes);
+
+// The number of the server that answered, if it refuses a request that names another one.
+std::optional<uint64_t> OtherProcessOf(const HttpClient::Answer& answer);
 
 }  // namespace tamis

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "tamis/base/exception_status.h"
-#include "tamis/base/random.h"
 #include "tamis/remote/messages.h"
-#include "tamis/remote/remote_answer.h"
 #include "tamis/remote/remote_stream.h"
 
 namespace tamis {
@@ -121,7 +119,7 @@ RemoteCoordinator::RemoteCoordinator(std::shared_ptr<HttpClient> client,
       write_timeout_(write_timeout),
       tables_(std::make_shared<TableCache>(cluster_.get(), executor,
                                            TableCache::Options{.timeout = write_timeout})),
-      client_number_(SeedFromSystem()) {}
+      writes_(client_, executor) {}
 
 RemoteCoordinator::~RemoteCoordinator() { tables_->Stop(); }
 
@@ -195,44 +193,13 @@ void RemoteCoordinator::Send(const TableSchema& schema, Batch* batch, Time deadl
   };
   batch->message.set_table_id(schema.id);
   batch->message.set_schema_version(schema.version);
-  batch->message.set_client(client_number_);
-  Backoff pauses(std::chrono::milliseconds(20), std::chrono::seconds(1));
-  const Wait wait{.deadline = deadline, .cancelled = cancelled};
-  while (true) {
-    if (wait.IsCancelled()) return fail(Cancelled("cancelled before the server took the write"));
-    batch->message.set_number(next_write_++);
-    Answers<HttpClient::Answer> answers(executor_);
-    const auto transfer = client_->Post({.path = PathOf(schema, "write"),
-                                         .content_type = std::string(kRemoteContentType),
-                                         .body = batch->message.SerializeAsString(),
-                                         .repeatable = false},
-                                        answers.To(0));
-    // The server has as much time as this, and then some for its answer.
-    auto answer =
-        answers.Next({.deadline = deadline + std::chrono::seconds(2), .cancelled = cancelled});
-    if (!answer.has_value()) {
-      return fail(
-          DeadlineExceeded(std::string(wait.IsCancelled() ? "cancelled" : "out of time") +
-                           " before the server answered; the write may have been carried out"));
-    }
-    const Status status = StatusOf(*client_, answer->value, /*changes=*/true);
-    if (status.ok()) {
-      pb::TableWriteResults message;
-      if (!message.ParseFromString(answer->value.body) ||
-          static_cast<size_t>(message.results_size()) != batch->writes.size()) {
-        return fail(DeadlineExceeded(
-            "the server's answer is damaged; the write may have been carried out"));
-      }
-      for (size_t i = 0; i < batch->writes.size(); ++i) {
-        (*results)[batch->writes[i]] = FromMessage(message.results(static_cast<int>(i)));
-      }
-      return;
-    }
-    const bool not_taken =
-        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy;
-    const Time next = executor_->Now() + pauses.Next();
-    if (!not_taken || next >= deadline) return fail(status);
-    Answers<Status>(executor_).Next({.deadline = next, .cancelled = cancelled});
+  const auto done = WithoutExceptions([&] {
+    return writes_.Send(PathOf(schema, "write"), &batch->message,
+                        {.deadline = deadline, .cancelled = cancelled});
+  });
+  if (!done.ok()) return fail(done.status());
+  for (size_t i = 0; i < batch->writes.size(); ++i) {
+    (*results)[batch->writes[i]] = FromMessage(done->results(static_cast<int>(i)));
   }
 }
 

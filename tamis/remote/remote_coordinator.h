@@ -2,8 +2,8 @@
 // and writes and explains how.
 //
 // A search is asked again, within its time, as long as none of its rows was given out; afterwards
-// a cut answer is an error. A write is never sent again once the server may have it: its outcome is
-// unknown then, kDeadlineExceeded. A server that certainly did not take it is asked again.
+// a cut answer is an error. A write is never sent again once a server may have carried it out: its
+// outcome is unknown then, kDeadlineExceeded (numbered_writes.h).
 //
 // Threads: safe.
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tamis/query/coordinator.h"
+#include "tamis/remote/numbered_writes.h"
 #include "tamis/remote/remote_cluster.h"
 
 namespace tamis {
@@ -51,8 +52,7 @@ class RemoteCoordinator final : public Coordinator {
   Executor* const executor_;
   const Duration write_timeout_;
   const std::shared_ptr<TableCache> tables_;
-  const uint64_t client_number_;
-  std::atomic<uint64_t> next_write_ = 1;
+  NumberedWrites writes_;
 };
 
 }  // namespace tamis

@@ -7,7 +7,6 @@
 
 #include "tamis/remote/messages.h"
 #include "tamis/server/problem.h"
-#include "tamis/server/write_numbers.h"
 
 namespace tamis::server {
 namespace {
@@ -91,7 +90,6 @@ void AnswerCapabilities(const ClusterAdmin& admin, const StoreCallPtr& to) {
         Capability::kBalance, Capability::kCompact}) {
     if (admin.Can(capability)) answer.add_capabilities(static_cast<uint32_t>(capability));
   }
-  answer.set_process(ProcessNumber());
   Send(to, answer);
 }
 
@@ -167,6 +165,29 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& t
   }
 }
 
+// The table of the request may have been dropped and made anew under its name.
+Status CheckTable(const TableSchema& asked, const TableSchema& there) {
+  if (asked.id == there.id) return Status::Ok();
+  return NotFound("table \"" + there.name + "\" was dropped and made anew since it was described");
+}
+
+// Calls `change` with a callback for the changed table, if the table is that of `schema`.
+void ChangeSchema(OpenedStore* store, const std::string& table, TableSchema schema,
+                  const StoreCallPtr& to,
+                  std::function<void(const TableSchema&, Callback<TableSchema>)> change) {
+  store->engine().cluster().GetTable(
+      table, [=, schema = std::move(schema),
+              change = std::move(change)](const Result<TableSchema>& there) {
+        if (!there.ok()) return to->Answer(there.status());
+        if (const Status same = CheckTable(schema, *there); !same.ok()) return to->Answer(same);
+        change(schema, [to, schema, answer = SchemaTo(to)](Result<TableSchema> changed) {
+          const Status same = changed.ok() ? CheckTable(schema, *changed) : Status::Ok();
+          if (same.ok()) return answer(std::move(changed));
+          to->Answer(FailedPrecondition(same.message() + "; the new table was changed"));
+        });
+      });
+}
+
 // The call with a schema whose last column or index is to be added.
 template <class Add>
 void WithSchema(const std::string& bytes, const StoreCallPtr& to, Add add) {
@@ -182,7 +203,8 @@ void WithRegion(uint64_t number, const StoreCallPtr& to,
   change(*region);
 }
 
-void ChangeTable(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCallPtr& to) {
+void ChangeTable(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& to) {
+  ClusterAdmin* const admin = &store->admin();
   switch (call.call_case()) {
     case pb::ClusterCall::kCreateTable:
       return WithSchema(call.create_table(), to, [&](TableSchema schema) {
@@ -193,15 +215,22 @@ void ChangeTable(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCa
                               {.delete_attached = call.drop_table().delete_attached()}, Done(to));
     case pb::ClusterCall::kAddColumn:
       return WithSchema(call.add_column().schema(), to, [&](TableSchema schema) {
-        admin->AddColumn(call.add_column().table(), std::move(schema.columns.back()), SchemaTo(to));
+        const std::string& table = call.add_column().table();
+        ChangeSchema(store, table, std::move(schema), to,
+                     [=](const TableSchema& with, Callback<TableSchema> done) {
+                       admin->AddColumn(table, with.columns.back(), std::move(done));
+                     });
       });
     case pb::ClusterCall::kCreateIndex:
       return WithSchema(call.create_index().schema(), to, [&](TableSchema schema) {
         if (schema.indexes.empty()) {
           return to->Answer(InvalidArgument("the schema has no index to create"));
         }
-        admin->CreateIndex(call.create_index().table(), std::move(schema.indexes.back()),
-                           SchemaTo(to));
+        const std::string& table = call.create_index().table();
+        ChangeSchema(store, table, std::move(schema), to,
+                     [=](const TableSchema& with, Callback<TableSchema> done) {
+                       admin->CreateIndex(table, with.indexes.back(), std::move(done));
+                     });
       });
     case pb::ClusterCall::kDropIndex:
       return admin->DropIndex(call.drop_index().table(), call.drop_index().index(), SchemaTo(to));
@@ -211,7 +240,8 @@ void ChangeTable(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCa
   }
 }
 
-void ChangeCluster(ClusterAdmin* admin, const pb::ClusterCall& call, const StoreCallPtr& to) {
+void ChangeCluster(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& to) {
+  ClusterAdmin* const admin = &store->admin();
   switch (call.call_case()) {
     case pb::ClusterCall::kSplitRegion:
       return WithRegion(call.split_region().region(), to, [&](RegionId region) {
@@ -239,7 +269,7 @@ void ChangeCluster(ClusterAdmin* admin, const pb::ClusterCall& call, const Store
                              }));
     }
     default:
-      return ChangeTable(admin, call, to);
+      return ChangeTable(store, call, to);
   }
 }
 
@@ -257,7 +287,7 @@ void ClusterCalls::Answer(const StoreCallPtr& call) {
                                           "servers: it was started without --admin")));
     }
     call->MayChange();
-    ChangeCluster(&store_->admin(), message, call);
+    ChangeCluster(store_, message, call);
   }
   call->AwaitCallback();
 }

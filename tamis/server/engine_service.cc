@@ -49,6 +49,8 @@ class EngineService::Operation : public RunningStatement {
  protected:
   virtual void Run() = 0;
   virtual std::string ErrorPart(const Status& status) const = 0;
+  // The search so far; null: none was begun.
+  virtual const Explain* explain() const { return nullptr; }
 
   template <class Step>
   void Continue(Step step) {
@@ -61,14 +63,20 @@ class EngineService::Operation : public RunningStatement {
     });
   }
 
+  Status Parse(google::protobuf::MessageLite* message) const {
+    if (message->ParseFromString(exchange_->request().body)) return Status::Ok();
+    return InvalidArgument("cannot read the request: its body is no message " +
+                           std::string(message->GetTypeName()));
+  }
+  template <class Message>
+  Result<SchemaPtr> SchemaFor(const Message& message) const {
+    return service_->SchemaFor(table_, message.table_id(), message.schema_version());
+  }
   // Reads the request and finds the table's schema.
   template <class Message>
   Result<SchemaPtr> Read(Message* message) {
-    if (!message->ParseFromString(exchange_->request().body)) {
-      return InvalidArgument("cannot read the request: its body is no message " +
-                             std::string(message->GetTypeName()));
-    }
-    return service_->SchemaFor(table_, message->table_id(), message->schema_version());
+    TAMIS_RETURN_IF_ERROR(Parse(message));
+    return SchemaFor(*message);
   }
   Duration TimeOf(Duration wanted) const { return std::min<Duration>(wanted, service_->max_time_); }
 
@@ -98,7 +106,9 @@ class EngineService::Operation : public RunningStatement {
     SendPart(ErrorPart(status), [this](bool) { exchange_->Abort(); });
   }
   void Ended(const std::string& outcome, uint64_t rows) {
-    if (!std::exchange(ended_, true)) service_->metrics_->CountStatement(outcome, rows);
+    if (std::exchange(ended_, true)) return;
+    if (const Explain* const search = explain()) service_->metrics_->CountSearch(*search);
+    service_->metrics_->CountStatement(outcome, rows);
   }
 
   EngineService* const service_;
@@ -140,6 +150,8 @@ class EngineService::SearchOperation final : public Operation {
     return bytes;
   }
 
+  const Explain* explain() const override { return rows_ ? &rows_->explain() : nullptr; }
+
   // Makes rows until a part is full, or the search ends.
   void Step() {
     const auto begun = std::chrono::steady_clock::now();
@@ -173,7 +185,6 @@ class EngineService::SearchOperation final : public Operation {
   void Complete() {
     part_.set_complete(true);
     ToMessage(rows_->explain(), part_.mutable_explain());
-    service_->metrics_->CountSearch(rows_->explain());
     Ended("complete", given_);
     SendLast(TakePart());
   }
@@ -202,7 +213,7 @@ class EngineService::AggregateOperation final : public Operation {
     auto found = service_->store_->engine().Aggregate(*schema, *std::move(options));
     if (!found.ok()) return Fail(found.status());
     found_ = *std::move(found);
-    service_->metrics_->CountSearch(found_.explain);
+    has_found_ = true;
     Ended("complete", found_.groups.size());
     Send();
   }
@@ -214,6 +225,8 @@ class EngineService::AggregateOperation final : public Operation {
     AppendPart(part, &bytes);
     return bytes;
   }
+
+  const Explain* explain() const override { return has_found_ ? &found_.explain : nullptr; }
 
   void Send() {
     pb::TableAggregatePart part;
@@ -237,6 +250,7 @@ class EngineService::AggregateOperation final : public Operation {
   }
 
   Aggregates found_;
+  bool has_found_ = false;
   size_t next_ = 0;
 };
 
@@ -247,26 +261,20 @@ class EngineService::WriteOperation final : public Operation {
  private:
   void Run() override {
     pb::TableWrites request;
-    const auto schema = Read(&request);
-    if (!schema.ok()) return Fail(schema.status());
-    if (const Status fits = Check(**schema, request); !fits.ok()) return Fail(fits);
-    std::vector<tamis::Write> writes;
-    for (const pb::Mutation& mutation : request.mutations()) {
-      auto write = FromMessage(**schema, mutation);
-      if (!write.ok()) return Fail(write.status());
-      writes.push_back(*std::move(write));
-    }
-    if (request.process() != 0 && request.process() != ProcessNumber()) {
-      return Fail(DeadlineExceeded(
-          "a request to write that was made for another server, or for this one before it was "
-          "started again; that one may have carried it out"));
-    }
-    if (!service_->write_numbers_.IsNew(request.client(), request.number())) {
+    if (const Status status = Parse(&request); !status.ok()) return Fail(status);
+    WriteNumbers* const numbers = &service_->write_numbers_;
+    if (request.process() != 0 && request.process() != numbers->process()) return FailAsOther();
+    if (!numbers->Take(request.client(), request.number())) {
       return Fail(DeadlineExceeded(
           "this write request was received before; the first copy may have been carried out"));
     }
+    auto work = WithoutExceptions([&] { return Prepare(request); });
+    if (!work.ok()) {
+      numbers->Release(request.client(), request.number());
+      return Fail(work.status());
+    }
     const std::vector<Status> done =
-        service_->store_->engine().Apply(*schema, std::move(writes), &cancelled_);
+        service_->store_->engine().Apply(work->schema, std::move(work->writes), &cancelled_);
     const auto body = WithoutExceptions([&]() -> Result<std::string> {
       pb::TableWriteResults results;
       for (const Status& status : done) ToMessage(status, results.add_results());
@@ -277,6 +285,31 @@ class EngineService::WriteOperation final : public Operation {
           DeadlineExceeded(body.status().message() + "; the writes may have been carried out"));
     Ended("complete", done.size());
     exchange_->Send({.content_type = std::string(kRemoteContentType), .body = *body});
+  }
+
+  struct Work {
+    SchemaPtr schema;
+    std::vector<tamis::Write> writes;
+  };
+  Result<Work> Prepare(const pb::TableWrites& request) {
+    TAMIS_ASSIGN_OR_RETURN(SchemaPtr schema, SchemaFor(request));
+    TAMIS_RETURN_IF_ERROR(Check(*schema, request));
+    std::vector<tamis::Write> writes;
+    for (const pb::Mutation& mutation : request.mutations()) {
+      TAMIS_ASSIGN_OR_RETURN(tamis::Write write, FromMessage(*schema, mutation));
+      writes.push_back(std::move(write));
+    }
+    return Work{std::move(schema), std::move(writes)};
+  }
+
+  void FailAsOther() {
+    Response refusal = ProblemOfProcess(
+        service_->write_numbers_.process(),
+        FailedPrecondition("a request to write that is for another server, or for this one before "
+                           "it was started again; nothing was written here, and that one may have "
+                           "carried it out"));
+    Ended("refused", 0);
+    exchange_->Send(std::move(refusal));
   }
 
   static Status Check(const TableSchema& schema, const pb::TableWrites& request) {
@@ -310,6 +343,21 @@ void EngineService::Start(const Call& call) {
 void EngineService::Search(const Call& call) { Start<SearchOperation>(call); }
 void EngineService::Aggregate(const Call& call) { Start<AggregateOperation>(call); }
 void EngineService::Write(const Call& call) { Start<WriteOperation>(call); }
+
+// Answered at once, also where no more statements are taken.
+void EngineService::Withdraw(const Call& call) {
+  pb::WithdrawWrite request;
+  if (!request.ParseFromString(call.request().body)) {
+    return call.exchange->Send(
+        Problem(InvalidArgument("cannot read the request: its body is no message WithdrawWrite")));
+  }
+  pb::WriteNumberState state;
+  state.set_process(write_numbers_.process());
+  state.set_withdrawn(request.process() == write_numbers_.process() &&
+                      write_numbers_.Withdraw(request.client(), request.number()));
+  call.exchange->Send(
+      {.content_type = std::string(kRemoteContentType), .body = state.SerializeAsString()});
+}
 
 Result<SchemaPtr> EngineService::SchemaFor(const std::string& table, uint32_t id,
                                            uint64_t version) {

@@ -35,6 +35,8 @@ class EngineService {
   void Search(const Call& call);
   void Aggregate(const Call& call);
   void Write(const Call& call);
+  // Takes the number of a request to write out of use (WithdrawWrite in remote.proto).
+  void Withdraw(const Call& call);
 
  private:
   class Operation;

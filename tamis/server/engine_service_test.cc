@@ -44,6 +44,11 @@ class EngineServiceTest : public testing::Test {
   HttpClient::Answer Post(const std::string& path, const google::protobuf::MessageLite& message) {
     return Post(path, message.SerializeAsString());
   }
+  pb::WriteNumberState Withdraw(const pb::WithdrawWrite& message) {
+    pb::WriteNumberState state;
+    EXPECT_TRUE(state.ParseFromString(Post("/v1/writes/withdraw", message).body));
+    return state;
+  }
   static std::string Detail(const HttpClient::Answer& answer) {
     return nlohmann::json::parse(answer.body).value("detail", answer.body);
   }
@@ -130,6 +135,16 @@ TEST_F(EngineServiceTest, AggregatesAreMergedByTheServer) {
   }
 }
 
+TEST_F(EngineServiceTest, SearchThatEndsEarlyIsCounted) {
+  Fill(100);
+  Start({});
+  pb::TableSearch search = ToMessage(*table_, SearchOptions{});
+  search.set_timeout_ns(1);
+  EXPECT_EQ(Post("/v1/tables/t/search", search).status, 504);
+  EXPECT_THAT(HttpClient(server_->port()).Get("/metrics").body,
+              HasSubstr("\ntamis_searches_total 1\n"));
+}
+
 TEST_F(EngineServiceTest, EachWriteHasAStatus) {
   Fill(1);
   Start(Writable());
@@ -163,22 +178,50 @@ TEST_F(EngineServiceTest, ARequestToWriteThatComesTwiceIsNotCarriedOutAgain) {
 }
 
 TEST_F(EngineServiceTest, WriteThatIsForAnotherProcessIsRefused) {
-  TamisServer::Options options = Writable();
-  options.may_administer = true;
-  Start(options);
-  pb::ClusterCall call;
-  call.mutable_capabilities();
-  pb::ClusterAnswer server;
-  ASSERT_TRUE(server.ParseFromString(Post("/v1/cluster", call).body));
-  ASSERT_NE(server.process(), 0);
+  Start(Writable());
+  const uint64_t process = Withdraw({}).process();
+  ASSERT_NE(process, 0);
   pb::TableWrites writes = Writes({Put(1, "v")}, 1);
-  writes.set_process(server.process() + 1);
+  writes.set_process(process + 1);
   const auto refused = Post("/v1/tables/t/write", writes);
-  EXPECT_EQ(refused.status, 504);
+  EXPECT_EQ(refused.status, 421);
   EXPECT_THAT(Detail(refused), HasSubstr("another server"));
+  EXPECT_EQ(std::stoull(nlohmann::json::parse(refused.body).value("process", ""), nullptr, 16),
+            process);
   EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), std::nullopt);
-  writes.set_process(server.process());
+  writes.set_process(process);
   EXPECT_EQ(Post("/v1/tables/t/write", writes).status, 200);
+  Start(Writable());
+  EXPECT_NE(Withdraw({}).process(), process);
+}
+
+TEST_F(EngineServiceTest, WriteThatWasWithdrawnIsNotCarriedOut) {
+  Start(Writable());
+  pb::WithdrawWrite withdraw;
+  withdraw.set_process(Withdraw({}).process());
+  withdraw.set_client(7);
+  withdraw.set_number(1);
+  EXPECT_TRUE(Withdraw(withdraw).withdrawn());
+  EXPECT_TRUE(Withdraw(withdraw).withdrawn());  // it may be repeated
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1)).status, 504);
+  EXPECT_EQ(*store_->engine().Get(table_, Put(1, "").row), std::nullopt);
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 2)).status, 200);
+  withdraw.set_number(2);
+  EXPECT_FALSE(Withdraw(withdraw).withdrawn());
+  withdraw.set_number(3);
+  withdraw.set_process(withdraw.process() + 1);  // the number is another server's
+  EXPECT_FALSE(Withdraw(withdraw).withdrawn());
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 3)).status, 200);
+}
+
+TEST_F(EngineServiceTest, NumberOfARefusedWriteMayComeAgain) {
+  Start(Writable());
+  pb::TableWrites damaged = Writes({Put(1, "v")}, 1);
+  damaged.mutable_mutations(0)->set_key("x");
+  const auto refused = Post("/v1/tables/t/write", damaged);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(Detail(refused), HasSubstr("key"));
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1)).status, 200);
 }
 
 // The server would drop the values of columns that it does not know.
@@ -292,15 +335,15 @@ TEST_F(EngineServiceTest, BodiesThatAreNoMessagesAreRefused) {
 
 TEST(WriteNumbersTest, ANumberIsNewOnce) {
   WriteNumbers numbers;
-  EXPECT_TRUE(numbers.IsNew(1, 5));
-  EXPECT_FALSE(numbers.IsNew(1, 5));
-  EXPECT_TRUE(numbers.IsNew(2, 5));
-  EXPECT_TRUE(numbers.IsNew(1, 3));
+  EXPECT_TRUE(numbers.Take(1, 5));
+  EXPECT_FALSE(numbers.Take(1, 5));
+  EXPECT_TRUE(numbers.Take(2, 5));
+  EXPECT_TRUE(numbers.Take(1, 3));
   for (uint64_t n = 6; n < 6 + 2 * WriteNumbers::kMostNumbers; ++n) {
-    EXPECT_TRUE(numbers.IsNew(1, n));
+    EXPECT_TRUE(numbers.Take(1, n));
   }
-  EXPECT_FALSE(numbers.IsNew(1, 4));  // it is too old to tell
-  EXPECT_FALSE(numbers.IsNew(1, 3));
+  EXPECT_FALSE(numbers.Take(1, 4));  // it is too old to tell
+  EXPECT_FALSE(numbers.Take(1, 3));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tamis/server/problem.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace tamis::server {
@@ -42,6 +44,24 @@ std::string_view Title(int http_status) {
   }
 }
 
+nlohmann::ordered_json JsonOf(int http_status, const Status& status) {
+  return {{"type", "about:blank"},
+          {"title", Title(http_status)},
+          {"status", http_status},
+          {"code", StatusCodeName(status.code())},
+          {"detail", status.message()}};
+}
+
+std::string TextOf(const nlohmann::ordered_json& problem) {
+  return problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Response Document(int http_status, const nlohmann::ordered_json& problem) {
+  return {.status = http_status,
+          .content_type = "application/problem+json",
+          .body = TextOf(problem) + "\n"};
+}
+
 }  // namespace
 
 int HttpStatusOf(StatusCode code) {
@@ -72,20 +92,20 @@ int HttpStatusOf(StatusCode code) {
 }
 
 std::string ProblemText(int http_status, const Status& status) {
-  const nlohmann::ordered_json problem = {{"type", "about:blank"},
-                                          {"title", Title(http_status)},
-                                          {"status", http_status},
-                                          {"code", StatusCodeName(status.code())},
-                                          {"detail", status.message()}};
-  return problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return TextOf(JsonOf(http_status, status));
 }
 
 Response Problem(int http_status, const Status& status) {
-  Response response{.status = http_status,
-                    .content_type = "application/problem+json",
-                    .body = ProblemText(http_status, status) + "\n"};
+  Response response = Document(http_status, JsonOf(http_status, status));
   if (http_status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
+}
+
+Response ProblemOfProcess(uint64_t process, const Status& status) {
+  constexpr int kMisdirected = 421;
+  nlohmann::ordered_json problem = JsonOf(kMisdirected, status);
+  problem["process"] = fmt::format("{:016x}", process);
+  return Document(kMisdirected, problem);
 }
 
 }  // namespace tamis::server

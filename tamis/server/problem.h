@@ -1,6 +1,7 @@
 // Errors over HTTP: problem documents of RFC 9457.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tamis/base/status.h"
@@ -13,6 +14,8 @@ int HttpStatusOf(StatusCode code);
 // {"type": "about:blank", "title": ..., "status": ..., "code": ..., "detail": the message}.
 std::string ProblemText(int http_status, const Status& status);
 Response Problem(int http_status, const Status& status);
+// 421, with the member "process": the number of this server in hexadecimal.
+Response ProblemOfProcess(uint64_t process, const Status& status);
 inline Response Problem(const Status& status) {
   return Problem(HttpStatusOf(status.code()), status);
 }

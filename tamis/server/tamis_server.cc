@@ -340,6 +340,15 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
              IfWriting(call, [this](const Call& one) { engine_service.Write(one); });
            }},
       {.method = "POST",
+       .pattern = "/v1/writes/withdraw",
+       .summary = "Carries out a WithdrawWrite (remote.proto); the answer is a WriteNumberState",
+       .request_type = kProtobuf,
+       .answer_type = kProtobuf,
+       .answer =
+           [this](const Call& call) {
+             IfWriting(call, [this](const Call& one) { engine_service.Withdraw(one); });
+           }},
+      {.method = "POST",
        .pattern = "/v1/cluster",
        .summary = "Carries out a ClusterCall (remote.proto); the answer is a ClusterAnswer",
        .request_type = kProtobuf,

@@ -1,5 +1,6 @@
-// CuttingProxy: an HTTP server between a client and a server, for tests: it counts requests, and
-// ends the connection in the middle of an answer where the test says so.
+// CuttingProxy: an HTTP server between a client and servers, for tests. It counts requests, ends
+// the connection in the middle of an answer where the test says so, and sends a request to one
+// server, or to several, one after the other, as a load balancer that repeats it does.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tamis/server/testing/http_client.h"
 
@@ -26,7 +28,13 @@ class CuttingProxy {
   // and the connection stays open.
   using Cut = std::function<size_t(const std::string& path, int number, size_t size)>;
 
-  explicit CuttingProxy(uint16_t server) : server_(server), acceptor_(io_, {Loopback(), 0}) {
+  // The servers that the request is sent to; the client gets the last one's answer. A port without
+  // a server answers with status 502.
+  using Route = std::function<std::vector<uint16_t>(const std::string& path, int number)>;
+
+  explicit CuttingProxy(uint16_t server)
+      : route_([server](const std::string&, int) { return std::vector{server}; }),
+        acceptor_(io_, {Loopback(), 0}) {
     thread_ = std::thread([this] { Accept(); });
   }
   ~CuttingProxy() {
@@ -46,6 +54,11 @@ class CuttingProxy {
   void SetCut(Cut cut) {
     const std::lock_guard lock(mutex_);
     cut_ = std::move(cut);
+    counts_.clear();
+  }
+  void SetRoute(Route route) {
+    const std::lock_guard lock(mutex_);
+    route_ = std::move(route);
     counts_.clear();
   }
   int Count(const std::string& path) const {
@@ -89,7 +102,23 @@ class CuttingProxy {
     http::read(*socket, *buffer, request, error);
     if (error) return false;
     const std::string path(request.target());
-    const auto answer = server::HttpClient(server_).Ask("POST", path, request.body());
+    size_t sent = kAll;
+    Cut cut;
+    int number = 0;
+    std::vector<uint16_t> servers;
+    {
+      const std::lock_guard lock(mutex_);
+      number = ++counts_[path];
+      cut = cut_;
+      servers = route_(path, number);
+    }
+    server::HttpClient::Answer answer{.status = 502, .headers = {}, .body = {}};
+    for (const uint16_t server : servers) {
+      try {
+        answer = server::HttpClient(server).Ask("POST", path, request.body());
+      } catch (const boost::system::system_error&) {
+      }
+    }
     std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " X\r\n";
     std::string body = answer.body;
     if (answer.status == 200) {
@@ -102,18 +131,13 @@ class CuttingProxy {
       text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     }
     text += body;
-    size_t sent = kAll;
-    {
-      const std::lock_guard lock(mutex_);
-      const int number = ++counts_[path];
-      if (cut_) sent = cut_(path, number, text.size());
-    }
+    if (cut) sent = cut(path, number, text.size());
     boost::asio::write(*socket, boost::asio::buffer(text.data(), std::min(sent, text.size())),
                        error);
     return !error && sent == kAll;
   }
 
-  const uint16_t server_;
+  Route route_;
   boost::asio::io_context io_;
   boost::asio::ip::tcp::acceptor acceptor_;
   mutable std::mutex mutex_;

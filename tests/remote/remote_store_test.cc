@@ -5,9 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <random>
 #include <set>
 #include <thread>
 
+#include "tamis/server/store_view.h"
 #include "tamis/server/tamis_server.h"
 #include "tamis/store/opened_store.h"
 #include "tests/remote/cutting_proxy.h"
@@ -170,6 +173,58 @@ TEST_F(RemoteStoreTest, TablesAndIndexesAreMadeThroughTheServer) {
             StatusCode::kNotFound);
 }
 
+TEST_F(RemoteStoreTest, TableThatIsMadeAnewMeanwhileIsNotChanged) {
+  CuttingProxy proxy(server_->port());
+  const auto remote = Open(proxy.url());
+  Executor* const executor = &local_->engine().executor();
+  for (const bool is_index : {true, false}) {
+    // The client reads the description, and then sends the change.
+    proxy.SetCut([&](const std::string&, int number, size_t) {
+      if (number == 1) {
+        EXPECT_EQ(
+            AwaitStatus(executor, {}, [&](auto done) { local_->admin().DropTable("t", {}, done); }),
+            Status());
+        EXPECT_TRUE(local_->Define("t", {"k int64", "v text", "key (k)"}).ok());
+      }
+      return CuttingProxy::kAll;
+    });
+    const auto changed = AwaitResult<TableSchema>(executor, {}, [&](auto done) {
+      if (is_index) return remote->admin().CreateIndex("t", {.name = "n", .columns = {1}}, done);
+      remote->admin().AddColumn("t", {.name = "n", .type = Type::kInt64}, done);
+    });
+    EXPECT_EQ(changed.status().code(), StatusCode::kNotFound) << changed.status();
+    EXPECT_THAT(changed.status().message(), HasSubstr("made anew"));
+    local_->engine().ForgetTable("t");
+    EXPECT_EQ((*local_->engine().Table("t"))->columns.size(), 2);
+    EXPECT_TRUE((*local_->engine().Table("t"))->indexes.empty());
+  }
+}
+
+TEST_F(RemoteStoreTest, ViewTellsAChangeOnceAlthoughALaterStepFails) {
+  Fill(3000);
+  CuttingProxy proxy(server_->port());
+  const auto remote = Open(proxy.url() + "?timeout=1");
+  const std::atomic<bool> cancelled = false;
+  server::StoreView view(remote.get(), &cancelled, 1000);
+  EXPECT_THAT(view.Look(), HasSubstr("event: regions"));
+  Executor* const executor = &local_->engine().executor();
+  const auto regions = *AwaitResult<std::vector<RegionInfo>>(
+      executor, {}, [&](auto done) { local_->engine().cluster().ListRegions("t", {}, done); });
+  ASSERT_EQ(AwaitStatus(executor, {},
+                        [&](auto done) { local_->admin().SplitRegion(regions[0].id, "", done); }),
+            Status());
+  const auto look = [&] {
+    // Tables, regions, and then the state of the servers, which does not come.
+    proxy.SetCut(
+        [](const std::string&, int number, size_t) { return number > 2 ? 0 : CuttingProxy::kAll; });
+    return view.Look();
+  };
+  const std::string first = look();
+  EXPECT_THAT(first, HasSubstr("event: regions"));
+  EXPECT_THAT(first, HasSubstr("event: trouble"));
+  EXPECT_EQ(look(), "");
+}
+
 TEST_F(RemoteStoreTest, AnAnswerThatIsCutAtAnyByteIsAskedForAgain) {
   Fill(40);
   CuttingProxy proxy(server_->port());
@@ -244,6 +299,132 @@ TEST_F(RemoteStoreTest, AWriteWhoseAnswerIsCutIsNotSentAgain) {
   }
 }
 
+// Two or three servers of one store behind a balancer.
+class BalancedStoreTest : public RemoteStoreTest {
+ protected:
+  BalancedStoreTest() : proxy_(server_->port()) {
+    options_.http.port = 0;
+    for (auto* server : {&second_, &third_}) {
+      *server = *server::TamisServer::Start(local_, options_);
+    }
+    ports_ = {server_->port(), second_->port(), third_->port()};
+  }
+  ~BalancedStoreTest() override {
+    third_.reset();
+    second_.reset();
+  }
+
+  static Write Insert(int64_t key) { return {.kind = Write::Kind::kInsert, .row = RowOf(key)}; }
+  bool Has(int64_t key) { return (*local_->engine().Get(table_, RowOf(key))).has_value(); }
+
+  std::unique_ptr<server::TamisServer> second_;
+  std::unique_ptr<server::TamisServer> third_;
+  std::vector<uint16_t> ports_;
+  CuttingProxy proxy_;
+};
+
+TEST_F(BalancedStoreTest, WriteThatIsRepeatedAtAnotherServerIsMadeOnce) {
+  const auto remote = Open(proxy_.url());
+  proxy_.SetRoute([&](const std::string& path, int) {
+    return path == kWrite ? std::vector{ports_[0], ports_[1]} : std::vector{ports_[0]};
+  });
+  Write change{.row = RowOf(1)};
+  change.row[1] = Value::Text("second");
+  change.condition = IsV("first");
+  Write first{.row = RowOf(1)};
+  first.row[1] = Value::Text("first");
+  ASSERT_EQ(local_->engine().Apply(table_, {first})[0], Status());
+  // A second server that carries it out, too, finds the condition false.
+  const Status status = remote->engine().Apply(table_, {change})[0];
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(status.message(), HasSubstr("may have been carried out"));
+  EXPECT_EQ((*local_->engine().Get(table_, RowOf(1)))->at(1), Value::Text("second"));
+}
+
+TEST_F(BalancedStoreTest, WriteThatReachesTheSecondServerFirstIsMadeOnce) {
+  const auto remote = Open(proxy_.url());
+  for (const std::vector<uint16_t>& both :
+       {std::vector{ports_[1], ports_[0]}, std::vector{ports_[0], ports_[0]}}) {
+    proxy_.SetRoute([&](const std::string& path, int) {
+      return path == kWrite ? both : std::vector{ports_[0]};
+    });
+    // The last answer is that of the named server: the one that carried it out, or knows it.
+    const Status status = remote->engine().Apply(table_, {Insert(1)})[0];
+    EXPECT_EQ(status.code(), both[0] == both[1] ? StatusCode::kDeadlineExceeded : StatusCode::kOk)
+        << status;
+    EXPECT_TRUE(Has(1));
+    ASSERT_EQ(local_->engine().Apply(table_, {{.kind = Write::Kind::kDelete, .row = RowOf(1)}})[0],
+              Status());
+  }
+}
+
+TEST_F(BalancedStoreTest, ServersThatTakeTurnsCarryOutEachWriteOnce) {
+  for (const size_t servers : {size_t{2}, size_t{3}}) {
+    std::atomic<size_t> turn = 0;
+    proxy_.SetRoute(
+        [&, servers](const std::string&, int) { return std::vector{ports_[turn++ % servers]}; });
+    const auto remote = Open(proxy_.url());
+    for (int64_t key = 0; key < 30; ++key) {
+      ASSERT_EQ(remote->engine().Apply(table_, {Insert(key + 1000 * servers)})[0], Status());
+    }
+    EXPECT_EQ(Search(remote.get(), {}).end, Status());
+  }
+}
+
+TEST_F(BalancedStoreTest, OutcomeIsUnknownWhenTheNamedServerIsGone) {
+  const auto remote = Open(proxy_.url());
+  ASSERT_EQ(remote->engine().Apply(table_, {Insert(1)})[0], Status());
+  proxy_.SetRoute([&](const std::string&, int) { return std::vector{ports_[1]}; });
+  const Status status = remote->engine().Apply(table_, {Insert(2)})[0];
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+  EXPECT_FALSE(Has(2));
+  // The connection was kept, and the client still takes the first server to be behind it.
+  proxy_.SetRoute([&](const std::string&, int) { return std::vector{ports_[0]}; });
+  EXPECT_EQ(remote->engine().Apply(table_, {Insert(3)})[0], Status());
+}
+
+// Requests go to random servers, some to several, and some answers are lost.
+TEST_F(BalancedStoreTest, RandomBalancerNeverMakesAWriteTwice) {
+  const uint64_t seed = std::random_device()();
+  RecordProperty("seed", std::to_string(seed));
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::mutex mutex;
+  const auto draw = [&](uint64_t below) {
+    const std::lock_guard lock(mutex);
+    return random() % below;
+  };
+  proxy_.SetRoute([&](const std::string&, int) {
+    std::vector<uint16_t> servers;
+    for (uint64_t i = draw(4) == 0 ? 2 : 1; i > 0; --i) servers.push_back(ports_[draw(3)]);
+    return servers;
+  });
+  proxy_.SetCut([&](const std::string&, int, size_t bytes) {
+    return draw(10) == 0 ? draw(bytes) : CuttingProxy::kAll;
+  });
+  std::vector<std::thread> clients;
+  std::atomic<int> made = 0;
+  for (int64_t client = 0; client < 3; ++client) {
+    clients.emplace_back([&, client] {
+      std::shared_ptr<OpenedStore> remote;
+      while (remote == nullptr) {
+        if (auto opened = OpenedStore::Open(proxy_.url(), {}); opened.ok()) remote = *opened;
+      }
+      for (int64_t key = client * 1000; key < client * 1000 + 50; ++key) {
+        const Status status = remote->engine().Apply(table_, {Insert(key)})[0];
+        // A write that was made twice finds its own row.
+        EXPECT_TRUE(status.ok() || status.code() == StatusCode::kDeadlineExceeded) << status;
+        if (status.ok()) {
+          EXPECT_TRUE(Has(key));
+          ++made;
+        }
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(made, 20);
+}
+
 TEST_F(RemoteStoreTest, ARestartedServerIsAskedAgain) {
   Fill(100);
   const auto remote = Open(server_->address());
@@ -253,6 +434,16 @@ TEST_F(RemoteStoreTest, ARestartedServerIsAskedAgain) {
     EXPECT_EQ(Search(remote.get(), {}).rows.size(), 100);
     EXPECT_EQ(remote->engine().Apply(table_, {{.row = RowOf(1)}})[0], Status());
     starts.join();
+  }
+}
+
+// The new process is another one than that which the client knows.
+TEST_F(RemoteStoreTest, FirstWriteAfterARestartIsCarriedOut) {
+  const auto remote = Open(server_->address());
+  for (int64_t i = 0; i < 5; ++i) {
+    Start();
+    Write insert{.kind = Write::Kind::kInsert, .row = RowOf(i)};
+    EXPECT_EQ(remote->engine().Apply(table_, {insert})[0], Status());
   }
 }
 
