@@ -218,7 +218,7 @@ class FilterCommandTest(unittest.TestCase):
         out = self.run_tamis("size", "--capacity", "1000000", "--fpr", "0.001", "--erase").stdout
         self.assertIn("take cuckoo", out.decode())
         # Alternatives are shown, and that a type in steps has a lower rate than asked for.
-        self.assertRegex(out.decode(), r"\n  blocked-quotient would come first, and takes \d+ % more\n")
+        self.assertRegex(out.decode(), r"\n  blocked-quotient would rank first, but takes \d+ % more\n")
         self.assertRegex(out.decode(), r"\nblocked-quotient +25\.60 +3\.05 MiB +1e-05 +yes")
         out = self.run_tamis("size", "--capacity", "1000000", "--count").stdout.decode()
         self.assertIn("take blocked-quotient", out)
