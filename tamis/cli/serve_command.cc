@@ -81,6 +81,26 @@ Result<std::string> ReadToken(const std::string& file) {
                          "\" is shorter than 16 characters; make one by openssl rand -hex 32");
 }
 
+Status CheckNumbers(const ServeArguments& arguments) {
+  struct Number {
+    const char* option;
+    uint64_t value;
+    uint64_t most;
+  };
+  constexpr uint64_t kManySeconds = 100'000'000;
+  for (const Number& number : {Number{"--statements", arguments.statements, 100'000},
+                               Number{"--threads", arguments.threads, 10'000},
+                               Number{"--statement-time", arguments.statement_time, kManySeconds},
+                               Number{"--idle-time", arguments.idle_time, kManySeconds},
+                               Number{"--sql-memory", arguments.sql_memory, 1 << 30}}) {
+    if (number.value > 0 && number.value <= number.most) continue;
+    return InvalidArgument(fmt::format("{} must be between 1 and {}; it is {}", number.option,
+                                       number.most, number.value));
+  }
+  if (arguments.drain_time <= kManySeconds) return Status::Ok();
+  return InvalidArgument(fmt::format("--drain-time must be at most {}", kManySeconds));
+}
+
 Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) {
   server::TamisServer::Options options;
   // A service manager may have opened the socket.
@@ -113,6 +133,7 @@ Result<server::TamisServer::Options> OptionsOf(const ServeArguments& arguments) 
   options.host_names.push_back(options.http.host.find(':') == std::string::npos
                                    ? options.http.host
                                    : "[" + options.http.host + "]");
+  TAMIS_RETURN_IF_ERROR(CheckNumbers(arguments));
   options.threads = static_cast<int>(arguments.threads);
   options.sql.may_write = arguments.write;
   options.may_administer = arguments.admin;
@@ -166,8 +187,9 @@ int Serve(const Invocation& invocation, const ServeArguments& arguments) {
       "stopping: waiting at most {} s for answers under way; a second signal ends it at once\n",
       arguments.drain_time);
   std::fflush(stdout);
-  (*server)->Stop(std::chrono::seconds(arguments.drain_time));
-  return kExitOk;
+  if ((*server)->Stop(std::chrono::seconds(arguments.drain_time))) return kExitOk;
+  fmt::print(stderr, "some statements do not end; the process ends without them\n");
+  std::_Exit(kExitFailure);
 }
 
 }  // namespace

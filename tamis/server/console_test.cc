@@ -148,6 +148,15 @@ TEST_F(ConsoleTest, StreamsOfEventsAreLimitedAndEndWithTheServer) {
   EXPECT_TRUE(next.ReceiveUntil("\r\n0\r\n\r\n").ends_with("\r\n0\r\n\r\n"));  // the last chunk
 }
 
+TEST_F(ConsoleTest, HeadOfTheEventsEnds) {
+  Start();
+  HttpClient client(server_->port());
+  const auto head = client.Ask("HEAD", "/v1/events");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("Content-Type"), "text/event-stream");
+  EXPECT_EQ(client.Get("/healthz").status, 200);  // the connection is used again
+}
+
 // A client that has taken nothing since its stream began.
 class StuckExchange final : public Exchange {
  public:

@@ -7,6 +7,11 @@
 #include "tamis/server/store_view.h"
 
 namespace tamis::server {
+namespace {
+
+constexpr const char* kEventStream = "text/event-stream";
+
+}  // namespace
 
 // One client. Events that come while others are being sent wait for them.
 class EventStreams::Stream : public std::enable_shared_from_this<Stream> {
@@ -26,7 +31,7 @@ class EventStreams::Stream : public std::enable_shared_from_this<Stream> {
 
   void Begin(std::string events) {
     begun_ = true;
-    exchange_->Begin({.content_type = "text/event-stream"});
+    exchange_->Begin({.content_type = kEventStream});
     Add(std::move(events), SIZE_MAX);
   }
 
@@ -110,6 +115,10 @@ EventStreams::EventStreams(std::shared_ptr<OpenedStore> store, Documents documen
 EventStreams::~EventStreams() { Stop(); }
 
 void EventStreams::Answer(const ExchangePtr& exchange) {
+  if (exchange->request().method == "HEAD") {
+    exchange->Begin({.content_type = kEventStream});
+    return exchange->End();
+  }
   const auto stream = std::make_shared<Stream>(exchange);
   bool is_full = false;
   {

@@ -1,9 +1,12 @@
 #include "tamis/server/json_rows.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tamis/base/utf8.h"
+#include "tamis/sql/values.h"
 #include "tamis/table/value.h"
 
 namespace tamis::server {
@@ -25,6 +28,24 @@ std::string_view TextOf(sqlite3_stmt* row, int column) {
 
 void AppendHexadecimal(std::string_view bytes, std::string* out) {
   *out += '"' + Value::Bytes(std::string(bytes)).ToString() + '"';
+}
+
+void AppendReal(double number, std::string* out) {
+  *out += !std::isinf(number) ? DoubleText(number) : number > 0 ? "\"Inf\"" : "\"-Inf\"";
+}
+
+// {"bytes": "0x00ff"} and {"real": "Inf"}, which no other JSON value is. nullopt: another object.
+std::optional<Result<Value>> FromObject(const nlohmann::json& object) {
+  if (object.size() != 1 || !object.begin()->is_string()) return std::nullopt;
+  const std::string text = object.begin()->get<std::string>();
+  if (object.begin().key() == "real" && (text == "Inf" || text == "-Inf")) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    return Value::Double(text == "Inf" ? kInfinity : -kInfinity);
+  }
+  if (object.begin().key() != "bytes") return std::nullopt;
+  auto bytes = Value::Parse(Type::kBytes, text);
+  if (!bytes.ok()) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace
@@ -50,11 +71,9 @@ uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out, si
       case SQLITE_INTEGER:
         *out += std::to_string(sqlite3_column_int64(row, i));
         break;
-      case SQLITE_FLOAT: {
-        const double number = sqlite3_column_double(row, i);
-        *out += !std::isinf(number) ? DoubleText(number) : number > 0 ? "\"Inf\"" : "\"-Inf\"";
+      case SQLITE_FLOAT:
+        AppendReal(sqlite3_column_double(row, i), out);
         break;
-      }
       case SQLITE_BLOB: {
         const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, i));
         const int size = sqlite3_column_bytes(row, i);
@@ -79,6 +98,41 @@ uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out, si
   }
   *out += ']';
   return replaced;
+}
+
+void AppendJsonValue(const Value& value, std::string* out) {
+  if (value.is_null()) {
+    *out += "null";
+    return;
+  }
+  const Value shown = ForSqlite(value);
+  switch (shown.type()) {
+    case Type::kInt64:
+      *out += std::to_string(shown.int64());
+      break;
+    case Type::kDouble:
+      AppendReal(shown.dbl(), out);
+      break;
+    case Type::kBytes:
+      AppendHexadecimal(shown.str(), out);
+      break;
+    default:
+      AppendJsonText(shown.str(), out);
+  }
+}
+
+Result<Value> FromJson(const nlohmann::json& json) {
+  if (json.is_object()) {
+    if (auto value = FromObject(json)) return *std::move(value);
+  }
+  if (json.is_null()) return Value();
+  if (json.is_boolean()) return Value::Int64(json.get<bool>() ? 1 : 0);
+  if (json.is_number_integer() &&
+      !(json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX})) {
+    return Value::Int64(json.get<int64_t>());
+  }
+  if (json.is_number()) return Value::Double(json.get<double>());
+  return Value::Text(json.is_string() ? json.get<std::string>() : json.dump());
 }
 
 void AppendJsonHeader(sqlite3_stmt* statement, std::string* out) {

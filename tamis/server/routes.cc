@@ -37,6 +37,15 @@ bool Matches(std::string_view pattern, std::string_view path,
   return true;
 }
 
+void AddConditions(nlohmann::ordered_json* parameters) {
+  for (const char* header : {"If-Match", "If-None-Match"}) {
+    parameters->push_back({{"name", header},
+                           {"in", "header"},
+                           {"description", "* or tags of rows (ETag)"},
+                           {"schema", {{"type", "string"}}}});
+  }
+}
+
 }  // namespace
 
 bool DecodePercent(std::string_view text, std::string* out) {
@@ -79,6 +88,7 @@ std::string Routes::OpenApi(const std::string& version) const {
                             {"required", true},
                             {"schema", {{"type", "string"}}}});
     }
+    if (route.is_conditional) AddConditions(&parameters);
     if (!parameters.empty()) operation["parameters"] = parameters;
     if (route.method == "POST" || route.method == "PUT") {
       operation["requestBody"] = {
@@ -92,6 +102,11 @@ std::string Routes::OpenApi(const std::string& version) const {
         {"default",
          {{"description", "An error (RFC 9457)"},
           {"content", {{"application/problem+json", nlohmann::ordered_json::object()}}}}}};
+    if (route.is_conditional) {
+      operation["responses"][route.method == "GET" ? "304" : "412"] = {
+          {"description", route.method == "GET" ? "The row has a tag of If-None-Match"
+                                                : "The row does not meet a condition"}};
+    }
     if (!route.is_open) operation["security"] = {{{"token", nlohmann::ordered_json::array()}}};
     std::string method = route.method;
     for (char& c : method) c = static_cast<char>(c + 32);

@@ -27,7 +27,8 @@ struct Route {
   std::string summary;                            // a sentence
   std::string request_type = "application/json";  // of POST and PUT
   std::string answer_type = "application/json";
-  bool is_open = false;  // answered without a token
+  bool is_conditional = false;  // takes If-Match and If-None-Match
+  bool is_open = false;         // answered without a token
   std::function<void(const Call&)> answer;
 };
 

@@ -1,5 +1,6 @@
 #include "tamis/server/running_statements.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ uint64_t RunningStatements::count() const {
   return statements_.size();
 }
 
-void RunningStatements::Stop() {
+bool RunningStatements::Stop(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   stopped_ = true;
   std::vector<std::weak_ptr<RunningStatement>> running;
@@ -45,13 +46,15 @@ void RunningStatements::Stop() {
   }
   lock.lock();
   const auto all_ended = [this] { return statements_.empty(); };
-  if (ended_.wait_for(lock, kStopTime, all_ended)) return;
+  if (ended_.wait_for(lock, std::min<std::chrono::milliseconds>(patience, kStopTime), all_ended)) {
+    return true;
+  }
   lock.unlock();
   for (const auto& one : running) {
     if (const auto statement = one.lock()) statement->Cut();
   }
   lock.lock();
-  ended_.wait(lock, all_ended);
+  return ended_.wait_for(lock, patience, all_ended);
 }
 
 }  // namespace tamis::server

@@ -4,6 +4,7 @@
 // Threads: safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -32,8 +33,9 @@ class RunningStatements {
   void Remove(RunningStatement* statement);
 
   uint64_t count() const;
-  // Cancels all statements and waits for their ends; new ones are refused.
-  void Stop();
+  // Cancels all statements and waits for their ends; new ones are refused. Returns false if some
+  // have not ended after `patience`, since a function of SQL does not end. May be called again.
+  bool Stop(std::chrono::milliseconds patience);
 
  private:
   const int most_;

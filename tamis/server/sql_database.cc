@@ -1,10 +1,9 @@
 #include "tamis/server/sql_database.h"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "tamis/server/json_rows.h"
 #include "tamis/server/memory_database.h"
 #include "tamis/server/text_functions.h"
 #include "tamis/sql/minimum_query.h"
@@ -13,36 +12,22 @@
 namespace tamis::server {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// {"bytes": "0x00ff"} and {"real": "Inf"}, which no other JSON value is. nullopt: another object.
-std::optional<int> BindObject(sqlite3_stmt* statement, int at, const nlohmann::json& object) {
-  if (object.size() != 1 || !object.begin()->is_string()) return std::nullopt;
-  const std::string text = object.begin()->get<std::string>();
-  if (object.begin().key() == "real" && (text == "Inf" || text == "-Inf")) {
-    return sqlite3_bind_double(statement, at, text == "Inf" ? kInfinity : -kInfinity);
+int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& json) {
+  const auto value = FromJson(json);
+  if (!value.ok()) return SQLITE_MISMATCH;
+  if (value->is_null()) return sqlite3_bind_null(statement, at);
+  switch (value->type()) {
+    case Type::kInt64:
+      return sqlite3_bind_int64(statement, at, value->int64());
+    case Type::kDouble:
+      return sqlite3_bind_double(statement, at, value->dbl());
+    case Type::kBytes:
+      return sqlite3_bind_blob64(statement, at, value->str().data(), value->str().size(),
+                                 SQLITE_TRANSIENT);
+    default:
+      return sqlite3_bind_text64(statement, at, value->str().data(), value->str().size(),
+                                 SQLITE_TRANSIENT, SQLITE_UTF8);
   }
-  if (object.begin().key() != "bytes") return std::nullopt;
-  const auto bytes = Value::Parse(Type::kBytes, text);
-  if (!bytes.ok()) return std::nullopt;
-  return sqlite3_bind_blob64(statement, at, bytes->str().data(), bytes->str().size(),
-                             SQLITE_TRANSIENT);
-}
-
-int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& value) {
-  if (value.is_object()) {
-    if (const auto bound = BindObject(statement, at, value)) return *bound;
-  }
-  if (value.is_null()) return sqlite3_bind_null(statement, at);
-  if (value.is_boolean()) return sqlite3_bind_int(statement, at, value.get<bool>() ? 1 : 0);
-  if (value.is_number_integer() &&
-      !(value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})) {
-    return sqlite3_bind_int64(statement, at, value.get<int64_t>());
-  }
-  if (value.is_number()) return sqlite3_bind_double(statement, at, value.get<double>());
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  return sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_TRANSIENT,
-                             SQLITE_UTF8);
 }
 
 bool IsBlank(const char* text) {
@@ -109,17 +94,6 @@ Status SqlDatabase::Bind(sqlite3_stmt* statement, const nlohmann::json& values) 
   return Status::Ok();
 }
 
-Result<uint64_t> SqlDatabase::Execute(const std::string& sql, const nlohmann::json& values) {
-  TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement, Prepare(sql));
-  Status status = Bind(statement, values);
-  if (status.ok() && sqlite3_step(statement) != SQLITE_DONE) {
-    status = ErrorOf(sqlite3_errcode(db_));
-  }
-  sqlite3_finalize(statement);
-  if (!status.ok()) return status;
-  return static_cast<uint64_t>(sqlite3_changes64(db_));
-}
-
 Status SqlDatabase::ErrorOf(int rc) {
   std::string refusal = sandbox_.TakeRefusal();
   if (!refusal.empty()) return InvalidArgument(std::move(refusal));
@@ -163,7 +137,7 @@ void SqlDatabase::Interrupt() {
   sqlite3_interrupt(db_);
 }
 
-Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh, const std::string& wanted) {
+Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh) {
   while (!fresh) {
     std::unique_ptr<SqlDatabase> database;
     {
@@ -172,10 +146,7 @@ Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh, const std::s
       database = std::move(free_.back());
       free_.pop_back();
     }
-    const Session& session = *database->session();
-    const bool lacks_table =
-        !wanted.empty() && !session.declared.contains(wanted) && session.engine->Table(wanted).ok();
-    if (!lacks_table && database->IsCurrent()) return database;
+    if (database->IsCurrent()) return database;
   }
   return SqlDatabase::Open(store_, may_write_);
 }

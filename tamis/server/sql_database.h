@@ -36,8 +36,6 @@ class SqlDatabase {
   // Whether the tables of the store that it has are as they were declared. Columns that were added
   // since are missing in `SELECT *`.
   bool IsCurrent() const;
-  // Runs a statement that returns no rows; returns the number of rows that it changed.
-  Result<uint64_t> Execute(const std::string& sql, const nlohmann::json& values);
   // The error of a call that returned `rc`.
   Status ErrorOf(int rc);
   // Ends the statement that runs, also while it waits for a region server.
@@ -59,8 +57,8 @@ class SqlDatabases {
 
   const std::shared_ptr<OpenedStore>& store() const { return store_; }
   // One that is free, or a new one. A new one knows the tables as they are now; with `fresh` it is
-  // a new one. A free one that is not current, or that lacks the table `wanted`, is dropped.
-  Result<std::unique_ptr<SqlDatabase>> Take(bool fresh = false, const std::string& wanted = "");
+  // a new one. A free one that is not current is dropped.
+  Result<std::unique_ptr<SqlDatabase>> Take(bool fresh = false);
   void GiveBack(std::unique_ptr<SqlDatabase> database);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_set>
 
 #include "tamis/base/answers.h"
@@ -109,16 +110,19 @@ Status StoreView::LookAt(std::string* events) {
                          }));
   Replace(&tables_, Event("tables", Text(TablesJson(tables))), events);
   size_t room = max_regions_;
-  std::map<std::string, Regions> seen;
+  std::set<std::string> seen;
   for (const TableSchema& table : tables) {
     Result<Regions> regions = RegionsOf(table, room);
     if (regions.status().code() == StatusCode::kNotFound) continue;  // dropped since
     TAMIS_RETURN_IF_ERROR(regions.status());
     room -= regions->size();
-    *events += ChangesOf(table.name, regions_[table.name], *regions);
-    seen[table.name] = *std::move(regions);
+    // An event is not repeated, also when a later step fails.
+    Regions& before = regions_[table.name];
+    *events += ChangesOf(table.name, before, *regions);
+    before = *std::move(regions);
+    seen.insert(table.name);
   }
-  regions_ = std::move(seen);
+  std::erase_if(regions_, [&](const auto& table) { return !seen.contains(table.first); });
   TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, Ask<ClusterStatus>([&](auto done) {
                            store_->admin().GetStatus(std::move(done));
                          }));

@@ -15,6 +15,7 @@
 #include "tamis/server/operations.h"
 #include "tamis/server/problem.h"
 #include "tamis/server/routes.h"
+#include "tamis/server/row_api.h"
 #include "tamis/server/running_statements.h"
 #include "tamis/server/store_api.h"
 #include "tamis/server/store_calls.h"
@@ -102,6 +103,9 @@ class CountedExchange final : public Exchange {
   std::atomic<bool> answered_ = false;
 };
 
+// For statements that were cancelled.
+constexpr std::chrono::minutes kLastWait{1};
+
 constexpr const char* kProtobuf = "application/x-protobuf";
 
 std::string NameOf(const Route* route) {
@@ -126,6 +130,7 @@ struct TamisServer::Parts {
         calls(&store->engine().executor(), workers.get(), &statements, &metrics,
               options.sql.max_time),
         api(&databases),
+        rows(&store->engine()),
         sql(store, workers.get(), &statements, &metrics, options.sql),
         engine_service(store.get(), workers.get(), &statements, &metrics, options.sql.max_time),
         cluster(store.get(), options.may_administer),
@@ -161,6 +166,7 @@ struct TamisServer::Parts {
   SqlDatabases databases;
   StoreCalls calls;
   StoreApi api;
+  RowApi rows;
   SqlService sql;
   EngineService engine_service;
   ClusterCalls cluster;
@@ -172,6 +178,7 @@ struct TamisServer::Parts {
   const Routes routes;
   std::unique_ptr<HttpServer> http;
   std::atomic<bool> stopped = false;
+  bool has_ended = false;
 };
 
 template <class Make>
@@ -304,19 +311,23 @@ std::vector<Route> TamisServer::Parts::MakeRoutes() {
       {.method = "POST",
        .pattern = "/v1/tables/{table}/rows",
        .summary = "Writes the rows of an array, each replaced whole",
-       .answer = Writing([this](StoreCall& call) { return api.PostRows(call); })},
+       .is_conditional = true,
+       .answer = Writing([this](StoreCall& call) { return rows.Post(call); })},
       {.method = "GET",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "A row by its key; values of several columns have commas between them",
-       .answer = OnWorker([this](StoreCall& call) { return api.GetRow(call); })},
+       .is_conditional = true,
+       .answer = OnWorker([this](StoreCall& call) { return rows.Get(call); })},
       {.method = "PUT",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "Writes a row, replaced whole",
-       .answer = Writing([this](StoreCall& call) { return api.PutRow(call); })},
+       .is_conditional = true,
+       .answer = Writing([this](StoreCall& call) { return rows.Put(call); })},
       {.method = "DELETE",
        .pattern = "/v1/tables/{table}/rows/{key}",
        .summary = "Deletes a row",
-       .answer = Writing([this](StoreCall& call) { return api.DeleteRow(call); })},
+       .is_conditional = true,
+       .answer = Writing([this](StoreCall& call) { return rows.Delete(call); })},
       {.method = "POST",
        .pattern = "/v1/tables/{table}/search",
        .summary = "Streams the rows of a TableSearch (remote.proto) as messages TableSearchPart",
@@ -440,7 +451,10 @@ Result<std::unique_ptr<TamisServer>> TamisServer::Start(std::shared_ptr<OpenedSt
 
 TamisServer::TamisServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-TamisServer::~TamisServer() { Stop(std::chrono::milliseconds(0)); }
+TamisServer::~TamisServer() {
+  while (!Stop(std::chrono::milliseconds(0))) {
+  }
+}
 
 std::string TamisServer::address() const {
   std::string host = parts_->http->host();
@@ -450,16 +464,20 @@ std::string TamisServer::address() const {
 
 uint16_t TamisServer::port() const { return parts_->http->port(); }
 
-void TamisServer::Stop(std::chrono::milliseconds patience) {
-  if (parts_->stopped.exchange(true)) return;
-  parts_->events.Stop();
-  parts_->http->Drain(patience);
-  parts_->statements.Stop();
+bool TamisServer::Stop(std::chrono::milliseconds patience) {
+  if (parts_->has_ended) return true;
+  if (!parts_->stopped.exchange(true)) {
+    parts_->events.Stop();
+    parts_->http->Drain(patience);
+  }
+  if (!parts_->statements.Stop(kLastWait)) return false;
   // No request comes any more, then no work, and at last no connection is referred to. The objects
   // are kept for those that still name them.
   parts_->http->Close();
   parts_->workers->Join();
   parts_->open_exchanges.AwaitNone();
+  parts_->has_ended = true;
+  return true;
 }
 
 }  // namespace tamis::server

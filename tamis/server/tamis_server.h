@@ -41,7 +41,9 @@ class TamisServer {
   uint16_t port() const;
 
   // Accepts no more connections, lets answers end for at most `patience`, then cancels statements.
-  void Stop(std::chrono::milliseconds patience);
+  // Returns false if some of them do not end within a minute: the server cannot be destroyed then,
+  // but the process may end. The destructor waits for them.
+  bool Stop(std::chrono::milliseconds patience);
 
  private:
   struct Parts;

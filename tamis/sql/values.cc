@@ -86,25 +86,24 @@ Predicate CompareTime(uint32_t position, Op op, const std::string& text) {
   return Predicate::Compare(position, below ? Op::kLt : Op::kGe, Value::Timestamp(*first));
 }
 
-void ResultDecimal(const Value& value, sqlite3_context* context) {
+// An int64 or a double where that is exact, else a text.
+Value DecimalForSqlite(const Value& value) {
   const std::string& text = value.str();
   const char* end = text.data() + text.size();
   int64_t n = 0;
   if (const auto read = std::from_chars(text.data(), end, n);
       read.ec == std::errc() && read.ptr == end) {
-    sqlite3_result_int64(context, n);
-    return;
+    return Value::Int64(n);
   }
   double d = 0;
   if (const auto read = std::from_chars(text.data(), end, d);
       read.ec == std::errc() && read.ptr == end && std::isfinite(d)) {
-    if (const auto back = Value::Decimal(Value::Double(d)->ToString());
-        back.ok() && *back == value) {
-      sqlite3_result_double(context, d);
-      return;
+    const auto number = Value::Double(d);
+    if (const auto back = Value::Decimal(number->ToString()); back.ok() && *back == value) {
+      return *number;
     }
   }
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  return Value::Text(text);
 }
 
 }  // namespace
@@ -159,8 +158,22 @@ void ToSqlite(const Value& value, sqlite3_context* context) {
       break;
     }
     case Type::kDecimal:
-      ResultDecimal(value, context);
+      ToSqlite(DecimalForSqlite(value), context);
       break;
+  }
+}
+
+Value ForSqlite(const Value& value) {
+  if (value.is_null()) return value;
+  switch (value.type()) {
+    case Type::kBool:
+      return Value::Int64(value.int64());
+    case Type::kTimestamp:
+      return Value::Text(FormatSqlTimestamp(value.int64()));
+    case Type::kDecimal:
+      return DecimalForSqlite(value);
+    default:
+      return value;
   }
 }
 

@@ -20,6 +20,8 @@ namespace tamis {
 // The value in SQLite's storage class: int64, double, text, bytes or NULL.
 Value FromSqlite(sqlite3_value* value);
 void ToSqlite(const Value& value, sqlite3_context* context);
+// The value that ToSqlite gives: int64, double, text, bytes or NULL.
+Value ForSqlite(const Value& value);
 
 // The value as a column keeps it: '5' and 5.0 are 5 on an int64 column. kInvalidArgument when it
 // has no place there.

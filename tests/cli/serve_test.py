@@ -196,6 +196,14 @@ class ServeTest(unittest.TestCase):
                 self.assertEqual(client.getresponse().status, 200)
                 process.terminate()
 
+    def test_numbers_without_sense_are_refused(self):
+        self.make_store()
+        for option in "--threads", "--statements", "--sql-memory", "--statement-time", "--idle-time":
+            for number in "0", "99999999999":
+                refused = self.tamis("serve", option, number)
+                self.assertEqual(refused.returncode, 1, option)
+                self.assertIn(option + " must be between 1 and", refused.stderr)
+
     def test_wrong_options_are_refused_with_a_reason(self):
         refused = [(["--listen", "0.0.0.0:0"], "without a token only programs of this machine"),
                    (["--listen", "nowhere"], "give an address and a port"),
