@@ -9,6 +9,7 @@
 #include "json.h"
 #include "settings.h"
 #include "values.h"
+#include "versions.h"
 
 typedef struct TamisStatement {
   const char* sql;
@@ -43,7 +44,7 @@ bool TamisNextRow(TamisAnswer* answer);
 
 // Raises the error that the value at `number` of the current row is not what its column holds.
 void TamisRaiseValue(const TamisAnswer* answer, int number, const TamisReader* readers,
-                     const char* why) pg_attribute_noreturn();
+                     const char* why) TAMIS_NORETURN;
 
 // The body of a request.
 char* TamisRequestBody(const TamisSettings* settings, TamisStatement statement, bool explain);

@@ -45,6 +45,8 @@ TamisSettings* TamisKeepSettings(const TamisSettings* settings) {
   kept->server_name = KeepText(settings->server_name);
   kept->url = KeepText(settings->url);
   kept->ca = KeepText(settings->ca);
+  kept->cert = KeepText(settings->cert);
+  kept->key = KeepText(settings->key);
   kept->token = KeepText(settings->token);
   return kept;
 }

@@ -319,6 +319,10 @@ static void SetOptions(TamisRequest* request, TamisCall call) {
   SET(CURLOPT_TCP_KEEPALIVE, 1L);
   SET(CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
   if (settings->ca != NULL) SET(CURLOPT_CAINFO, settings->ca);
+  if (settings->cert != NULL) {
+    SET(CURLOPT_SSLCERT, settings->cert);
+    SET(CURLOPT_SSLKEY, settings->key);
+  }
   // Libcurl sends a request again when a kept connection turns out to be closed.
   if (call.is_change) SET(CURLOPT_FRESH_CONNECT, 1L);
   // PostgreSQL has ended statement_timeout before COMMIT sends the changes.

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "settings.h"
+#include "versions.h"
 
 typedef struct TamisRequest TamisRequest;
 
@@ -46,5 +47,5 @@ bool TamisMayHaveRun(const TamisRequest* request);
 void TamisEnd(TamisRequest* request);
 
 // Raises the error of a problem document, {"status": 404, "detail": "..."}; `text` may be anything.
-void TamisRaiseProblem(const TamisSettings* settings, int status, char* text, bool is_change)
-    pg_attribute_noreturn();
+void TamisRaiseProblem(const TamisSettings* settings, int status, char* text,
+                       bool is_change) TAMIS_NORETURN;

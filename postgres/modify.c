@@ -5,7 +5,6 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "commands/explain.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"

@@ -6,8 +6,9 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "foreign/fdwapi.h"
+
+#include "versions.h"
 
 int TamisIsForeignRelUpdatable(Relation relation);
 void TamisAddForeignUpdateTargets(PlannerInfo* root, Index index, RangeTblEntry* entry,

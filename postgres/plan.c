@@ -25,6 +25,7 @@
 #include "remote_sql.h"
 #include "settings.h"
 #include "table.h"
+#include "versions.h"
 
 // SQLite leaves its own test of a condition out for the first 16 only, and it would compare
 // decimals as doubles.
@@ -197,6 +198,14 @@ static bool ExcludesNull(const Planned* relation, int column) {
 }
 
 // " ORDER BY ..."; NULL where the server cannot give the order.
+static bool IsDescending(const PathKey* key) {
+#if PG_VERSION_NUM >= 180000
+  return key->pk_cmptype == COMPARE_GT;
+#else
+  return key->pk_strategy == BTGreaterStrategyNumber;
+#endif
+}
+
 static char* DeparseOrder(const Planned* relation, List* pathkeys) {
   StringInfoData order;
   ListCell* cell;
@@ -206,7 +215,7 @@ static char* DeparseOrder(const Planned* relation, List* pathkeys) {
     const int number = OrderedColumn(relation, key);
     if (number < 0) return NULL;
     const TamisColumn* column = &relation->sql.table->columns[number];
-    const bool descending = key->pk_strategy == BTGreaterStrategyNumber;
+    const bool descending = IsDescending(key);
     appendStringInfoString(&order, order.len == 0 ? " ORDER BY " : ", ");
     TamisAppendName(&order, column->name);
     if (descending) appendStringInfoString(&order, " DESC");
@@ -229,7 +238,7 @@ static bool IsIndexOrder(const Planned* relation, List* pathkeys) {
       PathKey* key = lfirst(cell);
       const int column = OrderedColumn(relation, key);
       if (matched == order->count || order->columns[matched] != column) break;
-      if (i == 0 && key->pk_strategy != BTLessStrategyNumber) break;
+      if (i == 0 && IsDescending(key)) break;
       ++matched;
     }
     if (matched == list_length(pathkeys) && order->has_all_rows) return true;
@@ -241,12 +250,8 @@ static bool IsIndexOrder(const Planned* relation, List* pathkeys) {
 
 static ForeignPath* MakePath(PlannerInfo* root, RelOptInfo* rel, double rows, Cost startup,
                              Cost total, List* pathkeys, Relids outer) {
-#if PG_VERSION_NUM >= 170000
-  return create_foreignscan_path(root, rel, NULL, rows, startup, total, pathkeys, outer, NULL, NIL,
-                                 NIL);
-#else
-  return create_foreignscan_path(root, rel, NULL, rows, startup, total, pathkeys, outer, NULL, NIL);
-#endif
+  return create_foreignscan_path(root, rel, NULL, TAMIS_ROWS(rows), startup, total, pathkeys, outer,
+                                 NULL, TAMIS_NO_RESTRICTIONS NIL);
 }
 
 static void AddOrderedPath(PlannerInfo* root, RelOptInfo* rel) {
@@ -511,13 +516,8 @@ static void AddGroupedPath(PlannerInfo* root, RelOptInfo* input, RelOptInfo* out
   Cost total = 0;
   EstimateCost(below, below->table, below->table->baserestrictinfo, input->rows, &startup, &total);
   total = startup + (total - startup) * 0.5 + rows * below->settings->row_cost;
-#if PG_VERSION_NUM >= 170000
-  ForeignPath* path = create_foreign_upper_path(root, output, output->reltarget, rows, total, total,
-                                                NIL, NULL, NIL, NIL);
-#else
-  ForeignPath* path = create_foreign_upper_path(root, output, output->reltarget, rows, total, total,
-                                                NIL, NULL, NIL);
-#endif
+  ForeignPath* path = create_foreign_upper_path(root, output, output->reltarget, TAMIS_ROWS(rows),
+                                                total, total, NIL, NULL, TAMIS_NO_RESTRICTIONS NIL);
   add_path(output, (Path*)path);
 }
 
@@ -565,15 +565,9 @@ static void AddLimitedPath(PlannerInfo* root, RelOptInfo* input, RelOptInfo* out
   adjust_limit_rows_costs(&rows, &startup, &total, extra->offset_est, extra->count_est);
   startup *= LIMIT_FACTOR;
   total *= LIMIT_FACTOR;
-#if PG_VERSION_NUM >= 170000
-  ForeignPath* path =
-      create_foreign_upper_path(root, table, root->upper_targets[UPPERREL_FINAL], rows, startup,
-                                total, pathkeys, NULL, NIL, list_make1(makeInteger(1)));
-#else
-  ForeignPath* path =
-      create_foreign_upper_path(root, table, root->upper_targets[UPPERREL_FINAL], rows, startup,
-                                total, pathkeys, NULL, list_make1(makeInteger(1)));
-#endif
+  ForeignPath* path = create_foreign_upper_path(root, table, root->upper_targets[UPPERREL_FINAL],
+                                                TAMIS_ROWS(rows), startup, total, pathkeys, NULL,
+                                                TAMIS_NO_RESTRICTIONS list_make1(makeInteger(1)));
   add_path(output, (Path*)path);
 }
 

@@ -6,6 +6,7 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -25,9 +26,11 @@
 #define END_MARK '\x03'
 // A parameter alone, as LIMIT has it: kValue parameter kEnd.
 #define VALUE_MARK '\x04'
-// The server permits expressions of depth 200, and SQLite 32766 parameters.
+// The server permits expressions of depth 200, and SQLite 32766 parameters. Longer arrays of values
+// that JSON holds exactly are one parameter.
 #define MAX_TERMS 150
 #define MAX_VALUES 30000
+#define MAX_MARKS 1000
 #define ALL_MARKS "\x01\x02\x03\x04"
 
 // ---- What can be sent
@@ -57,7 +60,11 @@ static bool IsText(const TamisSql* sql, int column) {
 }
 
 static bool IsCCollation(Oid collation) {
+#if PG_VERSION_NUM >= 180000
+  return OidIsValid(collation) && pg_newlocale_from_collation(collation)->collate_is_c;
+#else
   return OidIsValid(collation) && lc_collate_is_c(collation);
+#endif
 }
 
 static bool IsDeterministic(Oid collation) {
@@ -283,6 +290,12 @@ static TamisReach DeparseOperator(TamisSql* sql, OpExpr* expression, bool is_ins
   return kTamisExactly;
 }
 
+// Whether JSON holds all values of the type, and SQLite reads them back exactly.
+static bool IsJson(TamisType type) {
+  return type == kTamisInt64 || type == kTamisBool || type == kTamisTextType ||
+         type == kTamisTimestamp;
+}
+
 static TamisReach DeparseArray(TamisSql* sql, ScalarArrayOpExpr* expression, bool is_inside,
                                StringInfo out) {
   const char* comparison = ComparisonName(expression->opno);
@@ -300,7 +313,8 @@ static TamisReach DeparseArray(TamisSql* sql, ScalarArrayOpExpr* expression, boo
   }
   if (IsA(array, Const) && !((Const*)array)->constisnull) {
     const ArrayType* values = DatumGetArrayTypeP(((Const*)array)->constvalue);
-    sql->values += ArrayGetNItems(ARR_NDIM(values), ARR_DIMS(values));
+    const int count = ArrayGetNItems(ARR_NDIM(values), ARR_DIMS(values));
+    sql->values += count > MAX_MARKS && IsJson(type) ? 1 : count;
     if (sql->values > MAX_VALUES) return kTamisNotAtAll;
   }
   AppendComparison(sql, column, expression->useOr ? "IN" : "NOT IN",
@@ -442,6 +456,33 @@ static void ExpandOneValue(const char* column, const char* comparison,
   pfree(json.data);
 }
 
+// Appends the values as a list of marks, or as one JSON array.
+static void AppendValues(StringInfo out, StringInfo parameters, List* values, bool is_json) {
+  StringInfoData array;
+  ListCell* value;
+  const char* separator = "";
+  if (is_json) initStringInfo(&array);
+  foreach (value, values) {
+    if (is_json) {
+      appendStringInfo(&array, "%s%s", separator, (char*)lfirst(value));
+    } else {
+      appendStringInfoString(out, separator);
+      AppendPlaceholder(out, parameters, lfirst(value));
+    }
+    separator = ", ";
+  }
+  if (is_json) {
+    StringInfoData text;
+    initStringInfo(&text);
+    TamisAppendText(&text, psprintf("[%s]", array.data));
+    appendStringInfoString(out, "SELECT value FROM json_each(");
+    AppendPlaceholder(out, parameters, text.data);
+    appendStringInfoChar(out, ')');
+    pfree(text.data);
+    pfree(array.data);
+  }
+}
+
 static void ExpandArray(const char* column, const char* comparison, const TamisArgument* argument,
                         StringInfo out, StringInfo parameters) {
   if (argument->is_null) {
@@ -455,11 +496,9 @@ static void ExpandArray(const char* column, const char* comparison, const TamisA
   Datum* elements = NULL;
   bool* nulls = NULL;
   int count = 0;
-  const char* separator = "";
+  List* values = NIL;
   get_typlenbyvalalign(ARR_ELEMTYPE(array), &size, &by_value, &align);
   deconstruct_array(array, ARR_ELEMTYPE(array), size, by_value, align, &elements, &nulls, &count);
-  const int begin = out->len;
-  appendStringInfo(out, "%s %s (", column, comparison);
   for (int i = 0; i < count; ++i) {
     StringInfoData json;
     initStringInfo(&json);
@@ -468,19 +507,15 @@ static void ExpandArray(const char* column, const char* comparison, const TamisA
         nulls[i] ? kTamisInside
                  : TamisAppendParameter(&json, argument->type, ARR_ELEMTYPE(array), elements[i]);
     if (place == kTamisUnordered) RefuseUnordered(column);
-    if (place == kTamisInside) {
-      appendStringInfoString(out, separator);
-      AppendPlaceholder(out, parameters, nulls[i] ? "null" : json.data);
-      separator = ", ";
-    }
-    pfree(json.data);
+    if (place == kTamisInside) values = lappend(values, nulls[i] ? "null" : json.data);
   }
-  if (count > 0 && *separator == '\0') {
+  if (count > 0 && values == NIL) {
     // An empty list is no NULL for NULL.
-    out->len = begin;
     AppendConstant(out, column, *comparison == 'N');
     return;
   }
+  appendStringInfo(out, "%s %s (", column, comparison);
+  AppendValues(out, parameters, values, list_length(values) > MAX_MARKS && IsJson(argument->type));
   appendStringInfoChar(out, ')');
 }
 

@@ -1,7 +1,6 @@
 #include "scan.h"
 
 #include "catalog/pg_type.h"
-#include "commands/explain.h"
 #include "commands/vacuum.h"
 #include "executor/execAsync.h"
 #include "executor/executor.h"
@@ -14,11 +13,6 @@
 #include "utils/numeric.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
-
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#include "commands/explain_state.h"
-#endif
 
 #include "answer.h"
 #include "changes.h"
@@ -458,7 +452,7 @@ static int SampleRows(Relation relation, int level, HeapTuple* sample, int wante
   TamisAnswer* answer = TamisAsk(settings, statement, types, false);
   while (TamisNextRow(answer)) {
     int place = kept;
-    vacuum_delay_point();
+    TAMIS_VACUUM_DELAY_POINT();
     if (kept == wanted) {
       if (to_skip < 0)
         to_skip = reservoir_get_next_S(&reservoir, (double)answer->row_number - 1, wanted);

@@ -3,9 +3,10 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "foreign/fdwapi.h"
 #include "nodes/execnodes.h"
+
+#include "versions.h"
 
 void TamisBeginForeignScan(ForeignScanState* node, int flags);
 TupleTableSlot* TamisIterateForeignScan(ForeignScanState* node);

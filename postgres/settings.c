@@ -41,6 +41,8 @@ typedef struct Option {
 static const Option kOptions[] = {
     {"url", ForeignServerRelationId, kUrl},
     {"ca", ForeignServerRelationId, kFile},
+    {"cert", ForeignServerRelationId, kFile},
+    {"key", ForeignServerRelationId, kFile},
     {"token_file", ForeignServerRelationId, kFile},
     {"connect_timeout_ms", ForeignServerRelationId, kNumber},
     {"timeout_ms", ForeignServerRelationId, kNumber},
@@ -51,6 +53,8 @@ static const Option kOptions[] = {
     {"async_capable", ForeignServerRelationId, kBool},
     {"startup_cost", ForeignServerRelationId, kCost},
     {"row_cost", ForeignServerRelationId, kCost},
+    {"cert", UserMappingRelationId, kFile},
+    {"key", UserMappingRelationId, kFile},
     {"token_file", UserMappingRelationId, kFile},
     {"token", UserMappingRelationId, kToken},
     {"table_name", ForeignTableRelationId, kAnyText},
@@ -246,6 +250,21 @@ static void Apply(TamisSettings* settings, List* options) {
   }
 }
 
+// A key belongs to a certificate of the same options.
+static void ApplyCertificate(TamisSettings* settings, List* options) {
+  ListCell* cell;
+  char* cert = NULL;
+  char* key = NULL;
+  foreach (cell, options) {
+    DefElem* option = (DefElem*)lfirst(cell);
+    if (strcmp(option->defname, "cert") == 0) cert = defGetString(option);
+    if (strcmp(option->defname, "key") == 0) key = defGetString(option);
+  }
+  if (cert == NULL) return;
+  settings->cert = cert;
+  settings->key = key != NULL ? key : cert;
+}
+
 // Whether the options name a token.
 static bool ApplyToken(TamisSettings* settings, List* options) {
   ListCell* cell;
@@ -297,10 +316,11 @@ bool TamisIsUpdatable(Oid server_id, Oid table_id) {
 TamisSettings* TamisSettingsOf(Oid server_id, Oid user_id, Oid table_id) {
   const ForeignServer* server = GetForeignServer(server_id);
   TamisSettings* settings = SettingsWithoutToken(server, table_id);
+  List* mapping = UserMappingOptions(server_id, user_id);
   settings->user_id = user_id;
-  if (!ApplyToken(settings, UserMappingOptions(server_id, user_id))) {
-    ApplyToken(settings, server->options);
-  }
+  ApplyCertificate(settings, server->options);
+  ApplyCertificate(settings, mapping);
+  if (!ApplyToken(settings, mapping)) ApplyToken(settings, server->options);
   return settings;
 }
 

@@ -1,13 +1,14 @@
 // TamisSettings: the options of a server, a user mapping and a foreign table, as one.
 //
-//   server         url, ca, token_file, token, connect_timeout_ms, timeout_ms, buffer_kb,
-//                  async_capable, invalid_text, updatable, startup_cost, row_cost
-//   user mapping   token_file, token
+//   server         url, ca, cert, key, token_file, connect_timeout_ms, timeout_ms,
+//                  change_timeout_ms, buffer_kb, async_capable, invalid_text, updatable,
+//                  startup_cost, row_cost
+//   user mapping   cert, key, token_file, token
 //   table          table_name, invalid_text, updatable
 //   column         column_name
 //
-// A token of the user mapping comes before one of the server. Only a superuser or a member of
-// pg_read_server_files names files: their content is sent to the server.
+// A token or certificate of the user mapping comes before one of the server. Only a superuser or a
+// member of pg_read_server_files names files: their content is sent to the server.
 #pragma once
 
 #include "postgres.h"
@@ -18,6 +19,8 @@ typedef struct TamisSettings {
   char* server_name;
   char* url;    // without a slash at its end
   char* ca;     // NULL: those of the system
+  char* cert;   // NULL: none is shown
+  char* key;    // NULL: there is no certificate
   char* token;  // NULL: none is sent
   int connect_timeout_ms;
   int timeout_ms;         // of a statement, 0: the server's own limit

@@ -24,7 +24,7 @@ MUTANTS = {
     "decimals_not_equal": ("remote_sql.c", "return !is_inside && (is_equality || is_range);", "return !is_inside;", RANDOM),
     "rounded_columns_go_down": ("remote_sql.c", "var->varattno <= 0 || var->vartypmod != -1", "var->varattno <= 0",
                                 ["QueriesTest.test_columns_that_round_are_checked_here"]),
-    "empty_list_for_null": ("remote_sql.c", "if (count > 0 && *separator == '\\0') {", "if (false) {",
+    "empty_list_for_null": ("remote_sql.c", "if (count > 0 && values == NIL) {", "if (false) {",
                             ["QueriesTest.test_values_that_the_store_cannot_have_compare_as_postgresql_says"]),
     "nan_is_least": ("values.c", "if (isnan(value)) return kTamisAbove;", "if (isnan(value)) return kTamisBelow;",
                      ["QueriesTest.test_values_that_the_store_cannot_have_compare_as_postgresql_says"]),

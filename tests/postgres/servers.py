@@ -23,13 +23,28 @@ def link_all(source, target):
         os.symlink(os.path.join(source, name), os.path.join(target, name))
 
 
+def copy_of(home, target, library):
+    """A PostgreSQL that stands in one directory, with the extension in it; returns the directory of its programs."""
+    shutil.copytree(home, target, symlinks=True)
+    said = subprocess.run([os.path.join(target, "bin", "pg_config"), "--pkglibdir", "--sharedir"], check=True,
+                          capture_output=True, text=True).stdout.splitlines()
+    shutil.copy(library, os.path.join(said[0], "tamis_fdw.so"))
+    for name in ("tamis_fdw.control", "tamis_fdw--0.1.sql"):
+        shutil.copy(os.path.join(SOURCES, name), os.path.join(said[1], "extension"))
+    return os.path.join(target, "bin")
+
+
 class Installation:
-    """A PostgreSQL with the extension: `binaries` is the directory of its programs."""
+    """A PostgreSQL with the extension: `binaries` is the directory of its programs. TAMIS_TEST_POSTGRES names the directory of
+    another PostgreSQL than Debian's, which the library was built for."""
 
     def __init__(self, library):
         # Readable by the user that PostgreSQL runs as.
         self.directory = tempfile.mkdtemp(prefix="tamis-fdw-")
         os.chmod(self.directory, 0o755)
+        if "TAMIS_TEST_POSTGRES" in os.environ:
+            self.binaries = copy_of(os.environ["TAMIS_TEST_POSTGRES"], os.path.join(self.directory, "usr"), library)
+            return
         home = os.path.dirname(postgres.binaries())
         version = os.path.basename(home)
         self.binaries = os.path.join(self.directory, "usr/lib/postgresql", version, "bin")

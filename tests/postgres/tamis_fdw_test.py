@@ -136,7 +136,7 @@ class DefinitionsTest(PostgresTest):
                 (mapping + "(token 'short')", "HV024", "at least 16 characters"),
                 (server + f"({url}, ca 'ca.pem')", "HV024", "an absolute path"),
                 (table + "(column_name 'x')", "HV00D", "Its options are: table_name"),
-                (mapping + "(user 'x')", "HV00D", "Its options are: token_file, token"),
+                (mapping + "(user 'x')", "HV00D", "Its options are: cert, key, token_file, token"),
                 ("ALTER FOREIGN DATA WRAPPER tamis_fdw OPTIONS (ADD x 'y')", "HV00D", "It has no options")):
             self.refused(code, text, statement)
 
@@ -211,6 +211,34 @@ class DefinitionsTest(PostgresTest):
         self.run_sql(f"ALTER USER MAPPING FOR tamis SERVER shop OPTIONS (SET token_file '{work}/none')")
         self.refused("58P01", "cannot read the token", "SELECT count(*) FROM orders")
         self.assertEqual(self.rows("SELECT pg_relation_is_updatable('orders'::regclass, false)"), [(28,)])
+
+
+    def test_client_certificates_and_wrong_servers(self):
+        self.store.stop()
+        work = self.store.directory
+        for name in "localhost", "client", "stranger":
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out", name + ".pem",
+                            "-days", "2", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:localhost"],
+                           cwd=work, check=True, capture_output=True)
+            os.chmod(os.path.join(work, name + ".key"), 0o644)
+        os.chmod(work, 0o755)
+        self.store.start("--write", "--tls-cert", "localhost.pem", "--tls-key", "localhost.key", "--tls-client-ca", "client.pem")
+        at = f"localhost:{self.store.port}"
+        self.run_sql(f"ALTER SERVER shop OPTIONS (SET url 'https://{at}', ADD ca '{work}/localhost.pem')")
+        count = "SELECT count(*) FROM orders"
+        # TLS 1.3 refuses a client after its request was sent.
+        self.refused("08006", "certificate required", count)
+        self.run_sql(f"ALTER SERVER shop OPTIONS (ADD cert '{work}/stranger.pem', ADD key '{work}/stranger.key')")
+        self.refused("08006", "unknown ca", count)
+        # The certificate of the user comes before that of the server.
+        self.run_sql(f"CREATE USER MAPPING FOR tamis SERVER shop OPTIONS (cert '{work}/client.pem', key '{work}/client.key')")
+        self.assertEqual(self.rows(count), [(3,)])
+        self.run_sql("INSERT INTO orders (id) VALUES (70)")
+        self.assertEqual(self.rows(count), [(4,)])
+        self.run_sql(f"ALTER SERVER shop OPTIONS (SET url 'https://127.0.0.1:{self.store.port}')")
+        self.refused("HV00N", "127.0.0.1", count)  # the name is not that of the certificate
+        self.run_sql(f"ALTER SERVER shop OPTIONS (SET url 'https://{at}', SET ca '{work}/client.pem')")
+        self.refused("HV00N", "certificate", count)
 
 
 class QueriesTest(PostgresTest):
@@ -374,6 +402,27 @@ class QueriesTest(PostgresTest):
                           f"id IN ({', '.join(map(str, range(1000, 41000)))}) OR id = 2"):
             self.assertEqual(self.rows(f"SELECT id FROM orders WHERE {condition} ORDER BY id LIMIT 5"), [(2,)])
             self.assertEqual(self.rows(f"SELECT count(*) FROM orders WHERE {condition}"), [(1,)])
+
+    def test_long_arrays_go_down_as_one_parameter(self):
+        self.run_sql("PREPARE long_ids(bigint[]) AS SELECT id FROM orders WHERE id = ANY($1) ORDER BY id",
+                     "PREPARE long_texts(text[]) AS SELECT id FROM orders WHERE customer <> ALL($1) ORDER BY id",
+                     "PREPARE long_times(timestamptz[]) AS SELECT count(*) FROM orders WHERE at = ANY($1)",
+                     "SET plan_cache_mode = force_generic_plan")
+        def rows(statement, values):
+            quoted = ",".join("NULL" if value is None else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
+            return self.rows(f"EXECUTE {statement}(%s)", ("{" + quoted + "}",))
+
+        for count in 1000, 1001, 40000, 200000:
+            self.assertEqual(rows("long_ids", range(2, count + 2)), [(2,), (3,)])
+            texts = [f'k"\\{n}' for n in range(count - 1)] + ["kim"]
+            self.assertEqual(rows("long_texts", texts), [(2,)])
+            self.assertEqual(rows("long_texts", texts + [None]), [])
+        self.run_sql("UPDATE orders SET at = '2026-01-02 03:04:05.678901+00' WHERE id = 1")
+        times = [f"{year}-01-02 03:04:05.678901+00" for year in range(1000, 3001)]
+        self.assertEqual(rows("long_times", times), [(1,)])
+        literal = "{" + ",".join(map(str, range(2, 41002))) + "}"
+        plan = self.plan(f"SELECT id FROM orders WHERE id = ANY('{literal}'::bigint[])")
+        self.assertNotIn("Filter", plan)
 
     def test_the_prefix_without_a_next_one_has_no_upper_bound(self):
         self.run_sql("INSERT INTO orders (id, customer) VALUES (50, chr(1114111) || 'a')")
