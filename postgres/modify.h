@@ -1,7 +1,7 @@
 // INSERT, UPDATE and DELETE: rows become changes (changes.h).
 //
 // UPDATE and DELETE name the row by its key and all of its columns as the statement read them, so
-// that a row that somebody else has changed since is an error. For that they read the whole row.
+// that a row that another client has changed since is an error. For that they read the whole row.
 #pragma once
 
 #include "postgres.h"

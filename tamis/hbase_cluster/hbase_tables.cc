@@ -159,7 +159,7 @@ Result<std::vector<std::string>> HBaseTables::HiddenNames(
   const auto states = client_->Scan("hbase:meta", {.columns = {{.family = "table"}}});
   while (true) {
     const auto rows = states->Next();
-    // Another keeper of rights may not let everybody read it.
+    // Another access controller may not let every user read it.
     if (!rows.ok()) return IsTransient(rows.status().code()) ? rows.status() : Result(hidden);
     if (rows->empty()) return hidden;
     for (const hbase::Row& row : *rows) {

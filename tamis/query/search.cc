@@ -277,7 +277,7 @@ Status Search::CheckTime(Time now) const {
   return DeadlineExceeded(message);
 }
 
-// Asks whom there is to ask, and takes in one answer; or goes on when a moment has come.
+// Sends the requests that are due and takes in one answer, or returns at NextLook().
 Status Search::Advance() {
   // One instant for all of it: what is not due when it is sent must be due when it is waited for.
   const Time now = context_->executor->Now();
@@ -298,7 +298,7 @@ Status Search::Advance() {
   return status;
 }
 
-// When there is something to do although nobody has answered.
+// The next time at which there is something to do without an answer.
 Time Search::NextLook() const {
   Time next = deadline_;
   if (!requests_.empty()) next = std::min(next, requests_.begin()->second.deadline);
@@ -405,9 +405,9 @@ void Search::PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time no
   }
 }
 
-// In an order the next rows decide who is asked. Without a limit as many again are fetched as were
-// given: most often the caller stops soon. Rounds of requests that brought no row to give make the
-// next one larger.
+// In an order the next rows decide which servers are asked. Without a limit as many again are
+// fetched as were given: most often the caller stops soon. Rounds of requests that brought no row
+// to give make the next one larger.
 void Search::MakeNeededDue() {
   constexpr uint64_t kMostDoublings = 12;
   constexpr uint64_t kLeastRows = 4;  // of a sub-range, in one reply
@@ -436,7 +436,7 @@ std::vector<Search::Request> Search::MakeRequests() {
   } else if (Missing() > 0) {
     most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
   }
-  // Where not all need be asked: in key order the first, else those who have less to do.
+  // If not all are needed: in key order the first ones, else servers with fewer requests.
   const bool by_load = Missing() > 0 && !options_.key_order && !merge_.has_value();
   std::vector<Request> list;
   while (list.size() < most) {

@@ -121,7 +121,7 @@ std::thread::id main_thread;
 }  // namespace
 
 void FreeInBackground(Garbage garbage) noexcept {
-  // A thread of the server's own (UNLINK) may not ask it anything, and delays nobody.
+  // A thread of the server's own (UNLINK) must not call the server, and delays no client.
   if (std::this_thread::get_id() != main_thread || getpid() != process) return;
   // Above maxmemory the server evicts keys until it has seen enough memory come back.
   if (server.GetUsedMemoryRatio() >= 1) return;

@@ -67,7 +67,7 @@ Result<RemoteName> ParseName(const std::string& name) {
   if (host == std::string::npos || host + 3 >= remote.client.url.size()) {
     return Wrong(name, "it names no server");
   }
-  // A password in the name would be seen by everybody who sees the command line.
+  // A password in the name would be visible to every user that sees the command line.
   if (remote.client.url.find_first_of("@#", host) != std::string::npos ||
       remote.client.url.find('/', host + 3) != std::string::npos) {
     return Wrong(name, "it has more than a host and a port");

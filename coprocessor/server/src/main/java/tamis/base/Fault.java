@@ -117,7 +117,7 @@ public enum Fault {
   MARKED_ENTRIES_TAKEN,
   /** A row is made from an entry although its cells may have expired. */
   EXPIRING_ENTRIES_TAKEN,
-  /** A row is made from an entry although nobody saw how the row was written. */
+  /** A row is made from an entry although the jar did not see how the row was written. */
   ENTRIES_OF_ATTACHED_ROWS_TAKEN,
   /** Likewise, where files were loaded. */
   ENTRIES_OF_LOADED_ROWS_TAKEN,

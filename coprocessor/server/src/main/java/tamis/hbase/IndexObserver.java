@@ -432,7 +432,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (context.isUnderWay() && success) sequence = IndexMaintenance.after(context);
     } catch (Throwable e) {
       logFailure("uncount what a write removed", e);
-      failed = STANDS_UNSEEN; // nobody knows what the write waits for
+      failed = STANDS_UNSEEN; // it is unknown which event the write waits for
     } finally {
       if (context.isUnderWay()) context.release();
     }
@@ -474,8 +474,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * The rows come without their entries. So before any of them can be seen nobody excludes the region, and no index of
-   * it is believed; behind the load the entries are made.
+   * The rows come without their entries. So before any of them can be seen, no coordinator excludes the region and
+   * none of its indexes is believed; after the load the entries are made.
    */
   @Override
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)

@@ -10,9 +10,9 @@ import tamis.base.Fault;
 import tamis.region.IndexedTable;
 
 /**
- * Splits a region of an indexed table at a row of the data, never at an entry. And since HBase makes one at every
- * opening, it is the guard of the other rule: a region does not open on a server where its observer is not loaded,
- * whoever switched that off; it would take rows without entries.
+ * Splits a region of an indexed table at a row of the data, never at an entry. HBase makes a policy at every opening
+ * of a region, so it also guards the other rule: a region does not open on a server that does not load its observer,
+ * for whatever reason; there it would take rows without entries.
  */
 public final class IndexSplitPolicy extends SteppingSplitPolicy {
   @Override

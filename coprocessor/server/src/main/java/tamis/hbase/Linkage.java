@@ -286,7 +286,7 @@ final class Linkage {
     }
   }
 
-  /** It is static, or not for everybody. Other causes than these say that it is not there. */
+  /** True if it is static or not public. Other causes say that it does not exist. */
   private static boolean isFound(IllegalAccessException e) {
     return e.getCause() == null || e.getCause() instanceof IncompatibleClassChangeError;
   }

@@ -162,8 +162,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
 
   /**
    * The version that follows on the table's; `restoring`: the number of its last restoring, or 0. A restored table has
-   * a schema of before. Counted on from there, versions and ids of indexes would come again, and who knows those that
-   * were would never hear that they are others now.
+   * an earlier schema. If versions and ids of indexes went on from there, they would be given a second time, and a
+   * coordinator that knows the first ones would not notice that they are others now.
    */
   private static long nextVersion(TableDescriptor current, long restoring) throws IOException {
     long next = versionOf(current) + 1;

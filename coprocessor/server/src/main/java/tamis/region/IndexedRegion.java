@@ -117,7 +117,7 @@ public final class IndexedRegion {
     hasEntries = keys.fit();
   }
 
-  /** Whether a file of the table's cells was loaded, since the region was opened or before: nobody saw its writes. */
+  /** Whether a file of the table's cells was loaded since the region was opened, or before; no hook saw its writes. */
   public boolean hasLoadedCells() {
     if (loaded) return true;
     for (Store store : region.getStores()) {

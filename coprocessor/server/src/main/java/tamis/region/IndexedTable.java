@@ -27,8 +27,8 @@ public final class IndexedTable {
   public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
   public static final byte[] PREFIX_ZEROS = Bytes.toBytes("tamis.prefix.zeros");
   /**
-   * The full name of the HBase table that was indexed, which a copy of the table inherits; and who made that table,
-   * "created" or "attached". Programs read them, here they are only guarded.
+   * The full name of the HBase table that was indexed, which a copy of the table inherits; and whether that table was
+   * "created" or "attached". Programs read both; here they are only guarded.
    */
   public static final byte[] TABLE = Bytes.toBytes("tamis.table");
   public static final byte[] ORIGIN = Bytes.toBytes("tamis.origin");

@@ -27,7 +27,7 @@ final class EntryStream implements Closeable {
   private final byte[][] lows; // in the order in which the ranges are read
   private final byte[][] highs; // empty: to the end of the index
   private final EntryQueue ahead = new EntryQueue();
-  private RegionScanner scanner; // over all ranges: who comes to the next one seeks there; descending, over one
+  private RegionScanner scanner; // over all ranges, with a seek to the next one; descending, over one
   private int range;
   private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
