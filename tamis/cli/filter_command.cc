@@ -276,7 +276,7 @@ Status Add(const Arguments& arguments) {
   if (filter.type().fixed) {
     return FailedPrecondition("cannot add lines to \"" + arguments.filter + "\": a " +
                               std::string(FilterKindName(filter.type().kind)) +
-                              " is never changed; build it anew, or without --static");
+                              " is never changed; build it again, or build it without --static");
   }
   uint64_t lines = 0;
   TAMIS_RETURN_IF_ERROR(
@@ -322,7 +322,7 @@ Status Remove(const Arguments& arguments) {
   if (stuck > 0) {
     fmt::print(stderr,
                "{}: {} lines stay in it: they cannot be told from those of another layer; build it "
-               "anew from what it is to hold\n",
+               "again from the lines that it must hold\n",
                arguments.filter, stuck);
   }
   return Status::Ok();

@@ -184,7 +184,7 @@ Status NotErased(const AnyFilter& filter, uint64_t stuck) {
     return NotFound("cannot erase the key: it is not in the filter");
   }
   return FailedPrecondition(
-      "cannot erase the key: the filter cannot tell it from those of another layer; build it anew "
+      "cannot erase the key: the filter cannot tell it from those of another layer; build it again "
       "from its keys");
 }
 

@@ -324,7 +324,7 @@ static void a_key_that_several_layers_match_is_not_erased(void) {
   size_t stuck = 0;
   for (size_t i = 0; i < 200; ++i) {
     if (tamis_filter_erase(filter, keys[i].data, keys[i].size) == TAMIS_OK) continue;
-    CHECK_FAILS(TAMIS_FAILED_PRECONDITION, "build it anew",
+    CHECK_FAILS(TAMIS_FAILED_PRECONDITION, "build it again",
                 tamis_filter_erase(filter, keys[i].data, keys[i].size));
     CHECK(contained(filter, i, i + 1) == 1);
     ++stuck;

@@ -52,7 +52,7 @@ Result<std::optional<FeedChanges>> ChangeFeed::Next() {
       case '+':
       case '-': {
         auto key = Unescape(text);
-        if (!key) return wrong("a backslash stands before \\, n or r; a carriage return is \\r");
+        if (!key) return wrong("a backslash may only precede \\, n or r; a carriage return is \\r");
         ((**line)[0] == '+' ? changes.added : changes.erased).push_back(std::move(*key));
         break;
       }
@@ -64,9 +64,9 @@ Result<std::optional<FeedChanges>> ChangeFeed::Next() {
         whole_erased = changes.erased.size();
         break;
       case '!':
-        if (!text.empty()) return wrong("\"!\" stands alone");
+        if (!text.empty()) return wrong("\"!\" must be alone in its line");
         if (changes.size() != whole_added + whole_erased) {
-          return wrong("\"!\" stands within a transaction: a mark goes before it");
+          return wrong("\"!\" is within a transaction: a mark must precede it");
         }
         changes.caught_up = true;
         return give();

@@ -134,7 +134,7 @@ Result<std::optional<std::string_view>> KeyReader::Next() {
     const bool end_marker = line && *line == "\\." && (marked_end_ || format_ == Format::kCopy);
     if (end_marker) {
       TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> behind, NextLine());
-      if (behind) return Wrong("it comes behind the end, which \"\\.\" says");
+      if (behind) return Wrong("it follows the line \"\\.\", which ends the keys");
       return std::optional<std::string_view>();
     }
     if (!line) {

@@ -163,7 +163,7 @@ std::vector<std::string> ObstaclesToAttaching(const hbase::TableDescription& tab
   }
   const auto need = [&](const std::string& what, const std::string& family) {
     if (there.contains(family)) return;
-    obstacles.push_back(what + " stands in family \"" + family +
+    obstacles.push_back(what + " is in family \"" + family +
                         "\", which it does not have; its families are " + families);
   };
   for (const Column& column : schema.columns) {

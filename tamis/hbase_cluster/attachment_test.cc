@@ -76,7 +76,7 @@ TEST(AttachmentTest, EachObstacleNamesItsRemedy) {
   one(table, "family \"tamis\"", "METHOD => 'delete'");
   table = Theirs();
   std::erase_if(table.families, [](const auto& family) { return family.name == "m"; });
-  one(table, "column \"cents\" stands in family \"m\"", "its families are \"d\", \"other\"");
+  one(table, "column \"cents\" is in family \"m\"", "its families are \"d\", \"other\"");
 }
 
 TEST(AttachmentTest, ExpiringCellsNeedIndexesWithoutNulls) {

@@ -38,7 +38,7 @@ Result<TableSchema> HBaseAttachments::AttachNow(const TableSchema& schema,
   const bool is_defined = !schema.columns.empty();
   if (!is_defined && !before) {
     return InvalidArgument(
-        "it has no definition of its own: say how its rows stand there with --key and --column");
+        "it has no definition of its own: describe its rows with --key and --column");
   }
   if (is_defined && !schema.cells) {
     return InvalidArgument(

@@ -157,7 +157,7 @@ Status RecordReader::LookForOtherFormat(const CsvFields& first) const {
   for (const auto& [character, name] : kOthers) {
     if (text.find(character) == std::string::npos) continue;
     return InvalidArgument("its only field is \"" + text + "\"; if " + name +
-                           " stands between fields, say --delimiter " + name +
+                           " separates the fields, give --delimiter " + name +
                            ", and --delimiter , if it does not");
   }
   return Status::Ok();

@@ -107,7 +107,7 @@ std::string Explain::ToText() const {
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
-  if (groups > 0) line("", fmt::format("rows came as {} groups with their counts", groups));
+  if (groups > 0) line("", fmt::format("rows were sent as {} groups with their counts", groups));
   if (regions_in_parts > 0) {
     line("", fmt::format("of {} regions in parts, each as of its own instant", regions_in_parts));
   }

@@ -65,7 +65,7 @@ inline constexpr char kWrongType[] =
 inline constexpr char kNotFound[] = "ERR not found";
 inline constexpr char kNoMemory[] = "ERR Insufficient memory";
 inline constexpr char kTooLargeToCopy[] =
-    "ERR greater than tamis-max-copied-bytes: the server would stand still while it is copied";
+    "ERR greater than tamis-max-copied-bytes: the server would stop answering while it is copied";
 inline constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 
 void ReplyText(Ctx* ctx, std::string_view text);

@@ -29,8 +29,8 @@ Result<StoredRow> ReadRow(const Region& region, const TableSchema& schema, std::
   auto stored = ReadStoredRow(schema, key, bytes);
   if (stored.ok()) return stored;
   return stored.status().WithContext(
-      fmt::format("region {}: cannot read row {}; put or delete it anew", region.info().id.number(),
-                  KeyText(schema, key)));
+      fmt::format("region {}: cannot read row {}; put it again or delete it",
+                  region.info().id.number(), KeyText(schema, key)));
 }
 
 // Counts stored rows that do not belong to the table, and values that read as NULL.

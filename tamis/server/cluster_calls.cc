@@ -165,10 +165,11 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& t
   }
 }
 
-// The table of the request may have been dropped and made anew under its name.
+// The table of the request may have been dropped and created again under its name.
 Status CheckTable(const TableSchema& asked, const TableSchema& there) {
   if (asked.id == there.id) return Status::Ok();
-  return NotFound("table \"" + there.name + "\" was dropped and made anew since it was described");
+  return NotFound("table \"" + there.name +
+                  "\" was dropped and created again since it was described");
 }
 
 // Calls `change` with a callback for the changed table, if the table is that of `schema`.

@@ -235,7 +235,7 @@ class FilterCommandTest(unittest.TestCase):
         done = self.run_tamis("remove", "f", stdin=text(held))
         removed, absent, stuck = map(int, re.fullmatch(
             r"f: (\d+) lines removed, (\d+) were not in it\n"
-            r"f: (\d+) lines stay in it: .* build it anew from what it is to hold\n",
+            r"f: (\d+) lines stay in it: .* build it again from the lines that it must hold\n",
             done.stderr.decode()).groups())
         self.assertEqual(absent, 0)
         self.assertEqual(removed + stuck, len(held))

@@ -187,7 +187,7 @@ def first_touch(server, client):
 
 def copied_bytes():
     """Who asks is told that a filter is too large to be copied; a replica does what was done."""
-    too_large = Error("ERR greater than tamis-max-copied-bytes: the server would stand still while it is copied")
+    too_large = Error("ERR greater than tamis-max-copied-bytes: the server would stop answering while it is copied")
     limit = ("tamis-max-copied-bytes", "3200")
     port = free_port()
     with Server(MODULE, port=port) as server, Server(MODULE, words=limit) as other:

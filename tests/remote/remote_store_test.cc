@@ -193,7 +193,7 @@ TEST_F(RemoteStoreTest, TableThatIsMadeAnewMeanwhileIsNotChanged) {
       remote->admin().AddColumn("t", {.name = "n", .type = Type::kInt64}, done);
     });
     EXPECT_EQ(changed.status().code(), StatusCode::kNotFound) << changed.status();
-    EXPECT_THAT(changed.status().message(), HasSubstr("made anew"));
+    EXPECT_THAT(changed.status().message(), HasSubstr("created again"));
     local_->engine().ForgetTable("t");
     EXPECT_EQ((*local_->engine().Table("t"))->columns.size(), 2);
     EXPECT_TRUE((*local_->engine().Table("t"))->indexes.empty());

@@ -90,7 +90,7 @@ final class ConditionalWrites {
     if (newest < RowImage.LAST_TIMESTAMP || (deletes && newest == RowImage.LAST_TIMESTAMP)) return true;
     if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return true;
     write.outcome = StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT,
-        "cannot write row \"" + row.rowText() + "\": " + row.newestPlace() + " stands at time stamp " + newest
+        "cannot write row \"" + row.rowText() + "\": " + row.newestPlace() + " has time stamp " + newest
             + ", and nothing can be placed above that; " + RowImage.WAY_OUT);
     return false;
   }

@@ -349,7 +349,7 @@ final class RowImage {
     for (Tombstone tombstone : tombstones) {
       if (tombstone.timestamp < LAST_TIMESTAMP || !tombstone.masks(column, version)) continue;
       return "the cell in " + place(column.family, column.qualifier) + " at time stamp " + put.getTimestamp()
-          + " could never be read, since a delete marker in " + tombstone.place() + " stands at time stamp "
+          + " could never be read, since a delete marker in " + tombstone.place() + " has time stamp "
           + tombstone.timestamp;
     }
     return null;

@@ -181,7 +181,7 @@ public final class IndexedTable {
     for (byte[] family : table.families) {
       if (!descriptor.hasColumnFamily(family)) {
         throw new DamagedBytesException(
-            "a column stands in family " + Bytes.toStringBinary(family) + ", which the table does not have");
+            "a column is in family " + Bytes.toStringBinary(family) + ", which the table does not have");
       }
     }
     return table;
