@@ -493,6 +493,24 @@ Status BloomChain::Merge(const BloomChain& other) {
   return Status::Ok();
 }
 
+uint64_t BloomChain::MaxCapacity(uint64_t greatest_bytes) const {
+  uint64_t capacity = Capacity();
+  uint64_t bytes = SizeBytes();
+  double rate = links_.back().error_rate;
+  uint64_t entries = links_.back().entries;
+  while (scaling() && growth_ != 0 && entries <= kGreatestBits / growth_) {
+    rate *= 0.5;
+    entries *= growth_;
+    const auto geometry = rate > 0 ? GeometryFor(rate, entries) : std::nullopt;
+    if (!geometry || bytes + 64 + geometry->bits / 8 > greatest_bytes) break;
+    bytes += 64 + geometry->bits / 8;
+    capacity += entries;
+  }
+  return capacity;
+}
+
+double BloomChain::error_rate() const { return links_.front().error_rate * (scaling() ? 2 : 1); }
+
 uint64_t BloomChain::Capacity() const {
   uint64_t capacity = 0;
   for (const Link& link : links_) capacity += link.entries;

@@ -110,6 +110,9 @@ class BloomChain {
 
   uint64_t size() const { return size_; }
   uint64_t Capacity() const;
+  // That of the chain when it has grown as far as `greatest_bytes` let it.
+  uint64_t MaxCapacity(uint64_t greatest_bytes) const;
+  double error_rate() const;  // that it was made for
   uint64_t SizeBytes() const { return 32 + 64 * links_.size() + data_bytes_; }
   bool scaling() const { return (options_ & kNotScaling) == 0; }
   bool hash64() const { return (options_ & kHash64) != 0; }  // else of 32 bits, as old ones are

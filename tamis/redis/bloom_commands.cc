@@ -10,6 +10,7 @@
 #include "tamis/redis/bloom_chain.h"
 #include "tamis/redis/chain_commands.h"
 #include "tamis/redis/option_words.h"
+#include "tamis/redis/seeded_commands.h"
 
 namespace tamis::redis {
 namespace {
@@ -26,6 +27,11 @@ constexpr long long kAnyCapacity = 1ll << 61;
 constexpr long long kAnyGrowth = std::numeric_limits<uint32_t>::max();
 
 BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
+
+// Whether the key has, or is to get, a filter of valkey-bloom's kind; or what is none at all.
+bool IsForSeeded(Ctx* ctx, const BloomKey& key) {
+  return key.other_type() || (key.missing() && MakesSeeded(ctx));
+}
 
 long long GreatestCapacity(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestCapacity : kAnyCapacity; }
 long long GreatestGrowth(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestGrowth : kAnyGrowth; }
@@ -135,11 +141,13 @@ bool ReadReserve(Ctx* ctx, Words words, BloomChain::Options* options) {
 }
 
 void Reserve(Ctx* ctx, Words words) {
+  if (MakesSeeded(ctx)) return SeededReserve(ctx, words);
   BloomChain::Options options = DefaultOptions();
   if (!ReadReserve(ctx, words, &options)) return CommandRefused(ctx, false);
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   BloomKey key = Open(ctx, words, kRead | kWrite);
-  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
+  if (key.other_type()) return error(IsSeeded(ctx, words[1]) ? "ERR item exists" : kWrongType);
+  if (!key.missing()) return error("ERR item exists");
   if (const char* wrong = Create(ctx, key, options)) return error(wrong);
   ReplicateCreation(ctx, words[1], options);
   Notify(ctx, "bf.reserve", words[1]);
@@ -161,6 +169,7 @@ bool OpenToAdd(Ctx* ctx, String* name, BloomKey& key, BloomChain::Options option
 
 void Add(Ctx* ctx, Words words) {
   BloomKey key = Open(ctx, words, kRead | kWrite);
+  if (IsForSeeded(ctx, key)) return SeededAdd(ctx, words);
   if (!OpenToAdd(ctx, words[1], key, DefaultOptions(), true)) return;
   const BloomChain::Added added = key->Add(TextOf(words[2]), GreatestBytes(ctx));
   if (added == BloomChain::Added::kNew) {
@@ -209,16 +218,31 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
 }
 
 void AddMany(Ctx* ctx, Words words) {
+  if (IsForSeeded(ctx, Open(ctx, words, kRead | kWrite))) return SeededAddMany(ctx, words);
   AddItems(ctx, words, words.subspan(2), DefaultOptions(), true);
 }
 
 void Insert(Ctx* ctx, Words words) {
+  {
+    const BloomKey key = Open(ctx, words, kRead | kWrite);
+    if (IsForSeeded(ctx, key) || (key.missing() && HasSeededWords(words))) {
+      return SeededInsert(ctx, words);
+    }
+  }
+  if (words.size() < 4) {
+    server.WrongArity(ctx);
+    return;
+  }
   BloomChain::Options options = DefaultOptions();
   bool no_create = false;
   bool nonscaling = false;
   std::optional<long long> capacity;
   std::optional<long long> expansion;
+  const String* of_seeded = nullptr;  // words for a filter that is made, and this one is there
   const Option known[] = {
+      {.name = "SEED", .value = &of_seeded},
+      {.name = "TIGHTENING", .value = &of_seeded},
+      {.name = "VALIDATESCALETO", .value = &of_seeded},
       {"NOCREATE", &no_create},
       {"NONSCALING", &nonscaling},
       {.name = "CAPACITY",
@@ -248,14 +272,41 @@ void Insert(Ctx* ctx, Words words) {
   AddItems(ctx, words, words.subspan(*end + 1), options, !no_create);
 }
 
+// The fields that valkey-bloom has besides; they are asked for one by one alone.
+void InfoOfScaling(Ctx* ctx, const BloomChain& chain, const String* word) {
+  const bool of_scaling = Is(word, "TIGHTENING") || Is(word, "MAXSCALEDCAPACITY");
+  if (!Is(word, "ERROR") && !(of_scaling && chain.scaling())) {
+    server.ReplyWithError(ctx, "Invalid information value");
+    return;
+  }
+  const char* name = Is(word, "ERROR")        ? "Error rate"
+                     : Is(word, "TIGHTENING") ? "Tightening ratio"
+                                              : "Max scaled capacity";
+  if (Resp3(ctx)) {
+    server.ReplyWithMap(ctx, 1);
+    server.ReplyWithSimpleString(ctx, name);
+  } else {
+    server.ReplyWithArray(ctx, 1);
+  }
+  if (Is(word, "ERROR")) {
+    server.ReplyWithDouble(ctx, chain.error_rate());
+  } else if (Is(word, "TIGHTENING")) {
+    server.ReplyWithDouble(ctx, 0.5);
+  } else {
+    server.ReplyWithLongLong(ctx,
+                             static_cast<long long>(chain.MaxCapacity(GreatestBytes(nullptr))));
+  }
+}
+
 void Info(Ctx* ctx, Words words) {
   if (words.size() > 3) {
     server.WrongArity(ctx);
     return;
   }
   const BloomKey key = Open(ctx, words, kRead);
-  if (key.get() == nullptr) {
-    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+  if (key.other_type()) return SeededInfo(ctx, words);
+  if (key.missing()) {
+    server.ReplyWithError(ctx, kNotFound);
     return;
   }
   struct Field {
@@ -294,22 +345,20 @@ void Info(Ctx* ctx, Words words) {
     }
     return value(i);
   }
-  server.ReplyWithError(ctx, "Invalid information value");
+  InfoOfScaling(ctx, *key, words[2]);
 }
 
 void Card(Ctx* ctx, Words words) {
   const BloomKey key = Open(ctx, words, kRead);
-  if (key.other_type()) {
-    server.ReplyWithError(ctx, kWrongType);
-    return;
-  }
+  if (key.other_type()) return SeededCard(ctx, words);
   server.ReplyWithLongLong(ctx, key.missing() ? 0 : static_cast<long long>(key->size()));
 }
 
 void Debug(Ctx* ctx, Words words) {
   const BloomKey key = Open(ctx, words, kRead);
-  if (key.get() == nullptr) {
-    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+  if (key.other_type()) return SeededRefuse(ctx, words);
+  if (key.missing()) {
+    server.ReplyWithError(ctx, kNotFound);
     return;
   }
   server.ReplyWithArray(ctx, static_cast<long>(key->links().size() + 1));
@@ -334,8 +383,9 @@ void ScanDump(Ctx* ctx, Words words) {
     return;
   }
   const BloomKey key = Open(ctx, words, kRead);
-  if (key.get() == nullptr) {
-    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+  if (key.other_type()) return SeededRefuse(ctx, words);
+  if (key.missing()) {
+    server.ReplyWithError(ctx, kNotFound);
     return;
   }
   if (key->partial()) {
@@ -361,7 +411,7 @@ void LoadChunk(Ctx* ctx, Words words) {
   if (!ParseInteger(words[2], &iterator)) return error("ERR Second argument must be numeric");
   const std::string_view data = TextOf(words[3]);
   BloomKey key = Open(ctx, words, kRead | kWrite);
-  if (key.other_type()) return error(kWrongType);
+  if (key.other_type()) return SeededRefuse(ctx, words);
   if (iterator == 1 && key.missing()) {
     auto chain = BloomChain::FromHeader(data, GreatestBytes(ctx));
     if (!chain.ok()) {
@@ -393,6 +443,18 @@ void LoadChunk(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
+void ExistsOne(Ctx* ctx, Words words) {
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.other_type()) return SeededExists(ctx, words);
+  ReplyExists(ctx, key, words);
+}
+
+void ExistsMany(Ctx* ctx, Words words) {
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.other_type()) return SeededExistMany(ctx, words);
+  ReplyExistMany(ctx, key, words);
+}
+
 constexpr Command kCommands[] = {
     {"bf.reserve", Run<Reserve>, -4, "write deny-oom", "write fast bloom", "1.0.0", "O(1)",
      "Makes an empty Bloom filter for a rate of false positives and a number of items",
@@ -403,19 +465,22 @@ constexpr Command kCommands[] = {
     {"bf.madd", Run<AddMany>, -3, "write deny-oom", "write bloom", "1.0.0",
      "O(k * n), where k is the number of hashes and n that of items",
      "Adds items to a Bloom filter, which is made when it is not there", "key item..."},
-    {"bf.insert", Run<Insert>, -4, "write deny-oom", "write bloom", "1.0.0",
+    {"bf.insert", Run<Insert>, -2, "write deny-oom", "write bloom", "1.0.0",
      "O(k * n), where k is the number of hashes and n that of items",
      "Adds items to a Bloom filter and says how it is made when it is not there",
      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] "
-     "[NOCREATE] [NONSCALING] ITEMS item..."},
-    {"bf.exists", Run<Exists<BloomChain>>, 3, "readonly fast", "read bloom", "1.0.0",
+     "[NOCREATE] [NONSCALING] [TIGHTENING tightening:double] [SEED seed] "
+     "[VALIDATESCALETO validatescaleto:integer] ITEMS item..."},
+    {"bf.exists", Run<ExistsOne>, 3, "readonly fast", "read bloom", "1.0.0",
      "O(k), where k is the number of hashes, in each link",
      "Says whether an item may have been added; without a filter, no", "key item"},
-    {"bf.mexists", Run<ExistMany<BloomChain>>, -3, "readonly fast", "read bloom", "1.0.0",
+    {"bf.mexists", Run<ExistsMany>, -3, "readonly fast", "read bloom", "1.0.0",
      "O(k * n), where k is the number of hashes and n that of items",
      "Says of each item whether it may have been added; without a filter, no", "key item..."},
     {"bf.info", Run<Info>, -2, "readonly fast", "read fast bloom", "1.0.0", "O(1)",
-     "Tells of a Bloom filter", "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]", "dont_cache"},
+     "Tells of a Bloom filter",
+     "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION|ERROR|TIGHTENING|MAXSCALEDCAPACITY]",
+     "dont_cache"},
     {"bf.card", Run<Card>, 2, "readonly fast", "read fast bloom", "2.4.4", "O(1)",
      "Counts the items that were new when they were added", "key"},
     {"bf.scandump", Run<ScanDump>, 3, "readonly fast", "read bloom", "1.0.0",

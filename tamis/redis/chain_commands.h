@@ -23,21 +23,29 @@ bool Answers(Ctx* ctx, const FilterKey<Chain>& key) {
 }
 
 template <class Chain>
-void Exists(Ctx* ctx, Words words) {
-  const FilterKey<Chain> key(ctx, words[1], kRead);
+void ReplyExists(Ctx* ctx, const FilterKey<Chain>& key, Words words) {
   if (!Answers(ctx, key)) return;
   server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
 }
 
 template <class Chain>
-void ExistMany(Ctx* ctx, Words words) {
+void Exists(Ctx* ctx, Words words) {
+  ReplyExists(ctx, FilterKey<Chain>(ctx, words[1], kRead), words);
+}
+
+template <class Chain>
+void ReplyExistMany(Ctx* ctx, const FilterKey<Chain>& key, Words words) {
   const Words items = words.subspan(2);
-  const FilterKey<Chain> key(ctx, words[1], kRead);
   if (!Answers(ctx, key)) return;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
   if (key.get() != nullptr) return ForAnswers(*key, items, reply);
   for (size_t i = 0; i < items.size(); ++i) reply(false);
+}
+
+template <class Chain>
+void ExistMany(Ctx* ctx, Words words) {
+  ReplyExistMany(ctx, FilterKey<Chain>(ctx, words[1], kRead), words);
 }
 
 // Memory did not suffice for an add that another server has done: the filter here answers "maybe"

@@ -8,6 +8,8 @@
 #include "tamis/redis/cuckoo_commands.h"
 #include "tamis/redis/cuckoo_type.h"
 #include "tamis/redis/metrics.h"
+#include "tamis/redis/seeded_commands.h"
+#include "tamis/redis/seeded_type.h"
 #include "tamis/redis/server.h"
 #include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
@@ -40,11 +42,12 @@ int Load(Ctx* ctx, String** words, int count) {
     server.AddACLCategory(ctx, "tamis");
   }
   if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk ||
-      RegisterTamisType(ctx) != kOk || RegisterTrust(ctx) != kOk || RegisterMetrics(ctx) != kOk) {
+      RegisterSeededType(ctx) != kOk || RegisterTamisType(ctx) != kOk ||
+      RegisterTrust(ctx) != kOk || RegisterMetrics(ctx) != kOk) {
     return kErr;
   }
   for (const std::span<const Command> commands :
-       {BloomCommands(), CuckooCommands(), TamisCommands()}) {
+       {BloomCommands(), SeededCommands(), CuckooCommands(), TamisCommands()}) {
     if (RegisterCommands(ctx, commands) != kOk) return kErr;
   }
   return kOk;

@@ -35,6 +35,7 @@ constexpr long long kAnyGreatest = std::numeric_limits<long long>::max();
 
 constexpr long long kCapacity = 1ll << 30;
 constexpr Number kNumbers[] = {
+    {"bloom-memory-usage-limit", "", &Settings::seeded_max_bytes, 0, 1ll << 62},
     {"bf-initial-size", "INITIAL_SIZE", &Settings::bf_initial_size, 1, kCapacity},
     {"bf-expansion-factor", "", &Settings::bf_expansion_factor, 0, 32768},
     {"cf-bucket-size", "", &Settings::cf_bucket_size, 1, 255},
@@ -59,6 +60,7 @@ constexpr Flag kFlags[] = {
     {"tamis-missing-is-error", &Settings::missing_is_error},
     {"tamis-trust-after-restart", &Settings::trust_after_restart},
     {"tamis-trust-on-replicas", &Settings::trust_on_replicas},
+    {"tamis-valkey-bloom", &Settings::valkey_bloom},
 };
 
 // Settings that are there with a fault only.

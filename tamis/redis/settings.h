@@ -29,6 +29,9 @@ struct Settings {
   // seconds: it is not one that was cut off while another was promoted.
   long long guard_min_replicas = 0;
   long long guard_max_lag = 5;
+  // A filter of valkey-bloom's kind is not made, and does not grow, beyond so many bytes.
+  long long seeded_max_bytes = 128ll << 20;
+  bool valkey_bloom = false;      // the filters that BF.* makes are of valkey-bloom's kind
   bool auto_create = true;        // BF.ADD and the like make a filter
   bool missing_is_error = false;  // EXISTS of a missing key is an error and not 0
   // Conditions under which a filter with GUARD is believed although its last adds may be missing.

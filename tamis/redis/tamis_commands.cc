@@ -18,6 +18,7 @@
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/rebuild_command.h"
+#include "tamis/redis/seeded_chain.h"
 #include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/slice_command.h"
@@ -250,7 +251,9 @@ void ReplyMayContain(Ctx* ctx, bool may_contain) {
 
 template <class Chain>
 void CheckChain(Ctx* ctx, const Chain& chain, Words items) {
-  if (chain.partial() || !ChainsBelieved()) return ReplyUnknown(ctx, items.size());
+  bool partial = false;
+  if constexpr (requires { chain.partial(); }) partial = chain.partial();
+  if (partial || !ChainsBelieved()) return ReplyUnknown(ctx, items.size());
   ForAnswers(chain, items, [ctx](bool may_contain) { ReplyMayContain(ctx, may_contain); });
 }
 
@@ -291,6 +294,9 @@ void Check(Ctx* ctx, Words words) {
     return CheckChain(ctx, *key, items);
   }
   if (const FilterKey<CuckooChain> key(ctx, words[1], kRead); key.get() != nullptr) {
+    return CheckChain(ctx, *key, items);
+  }
+  if (const FilterKey<SeededChain> key(ctx, words[1], kRead); key.get() != nullptr) {
     return CheckChain(ctx, *key, items);
   }
   ReplyUnknown(ctx, items.size());

@@ -4,6 +4,7 @@
 What adds many items may have added those whose replies say so. usage: memory_test.py MODULE
 """
 
+import struct
 import sys
 
 from redis_server import Error, Server
@@ -21,6 +22,8 @@ def commands(client):
     client("CF.ADD", "cf", "x")
     cuckoo = [client("CF.SCANDUMP", "cf", at)[1] for at in (0, 1)]
     dumps = {key: client("DUMP", key) for key in ("bf", "cf")}
+    link = b"\1" + (6).to_bytes(8, "little") + (7).to_bytes(4, "little") + b"s" * 32 + bytes(6)
+    seeded = struct.pack("<BIddBQQ", 1, 2, 0.01, 0.5, 1, 1, len(link)) + link + struct.pack("<qq", 0, 5)
     rows = [
         ([], "BF.RESERVE k 0.01 100", None), ([], "BF.ADD k x", None), ([], ["BF.MADD", "k", *MANY], "BF.MEXISTS"),
         ([], ["BF.INSERT", "k", "CAPACITY", "10", "ITEMS", *MANY], "BF.MEXISTS"),
@@ -39,6 +42,10 @@ def commands(client):
         ([], ["CF.LOADCHUNK", "k", "1", cuckoo[0]], None),
         ([["CF.LOADCHUNK", "k", "1", cuckoo[0]]], ["CF.LOADCHUNK", "k", str(1 + len(cuckoo[1])), cuckoo[1]], None),
         ([], "TAMIS.SIZE 0.01 100", None),
+        ([], ["BF.INSERT", "k", "SEED", "s" * 32, "CAPACITY", "10", "ITEMS", *MANY], "BF.MEXISTS"),
+        ([], ["BF.LOAD", "k", seeded], None), ([["BF.LOAD", "k", seeded]], "BF.ADD k y", None),
+        ([["BF.LOAD", "k", seeded]], ["BF.MEXISTS", "k", *MANY], None), ([["BF.LOAD", "k", seeded]], "BF.INFO k", None),
+        ([["BF.LOAD", "k", seeded]], "COPY k copy", None),
         *(([], ["RESTORE", "k", "0", dumps[key]], None) for key in dumps),
         (["BF.ADD k x"], "COPY k copy", None), (["CF.ADD k x"], "COPY k copy", None),
         (["BF.ADD k x", "BF.ADD other y"], "TAMIS.UNION k other", None), (["BF.ADD other y"], "TAMIS.UNION k other", None),
