@@ -53,7 +53,7 @@ set(CPACK_DEBIAN_REDIS_PACKAGE_SECTION database)
 set(CPACK_DEBIAN_REDIS_PACKAGE_ENHANCES "redis-server, valkey-server")
 set(CPACK_COMPONENT_REDIS_DESCRIPTION "filters for Redis and Valkey: a module
  Bloom and cuckoo filters with the commands of RedisBloom, and filters that keep lookups of rows that do not
- exist away from a database. redis.conf loads it: loadmodule /usr/lib/redis/modules/tamis_redis.so")
+ exist away from a database. redis.conf loads it: include /usr/share/tamis/tamis_redis.conf")
 # Built where PostgreSQL's development files are, for that version.
 if(TARGET tamis_fdw)
   get_directory_property(pg_major DIRECTORY ${PROJECT_SOURCE_DIR}/postgres DEFINITION pg_major)

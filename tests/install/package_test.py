@@ -113,6 +113,9 @@ class PackageTest(unittest.TestCase):
             self.assertIn(library, map(os.path.basename, files))
             self.assertNotIn(library.removesuffix(".0"), map(os.path.basename, files))
         module = os.path.join(self.unpacked("tamis-redis"), "usr/lib/redis/modules/tamis_redis.so")
+        with open(os.path.join(self.unpacked("tamis-redis"), "usr/share/tamis/tamis_redis.conf"), encoding="utf-8") as file:
+            loaded = [line.split()[1] for line in file if line.startswith("loadmodule ")]
+        self.assertEqual([os.path.join(self.unpacked("tamis-redis"), path[1:]) for path in loaded], [module])
         with tempfile.TemporaryDirectory() as directory:
             socket = os.path.join(directory, "socket")
             server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", directory,
