@@ -1,7 +1,8 @@
 // One filter for a whole RocksDB against RocksDB's own filters, one a file: lookups, writes,
 // memory, counting anew.
 //
-//   lsm_benchmark [--keys 10000000] [--rounds 5] [--runs N] [--directory DIR] [reads|writes|filter]
+//   lsm_benchmark [--keys 10000000] [--rounds 5] [--runs N] [--directory DIR]
+//   [reads|seeks|writes|filter]
 //
 // Built twice: over Debian's library, which has assertions, and over a release build, whose strings
 // have an older ABI and which has no type information (bench/lsm). So nothing here, and nothing of
@@ -266,6 +267,34 @@ class Subject {
     if (found != (present ? kLookups / kBatch * kBatch : 0)) Wrong("a batch of lookups");
     return took;
   }
+  // Short ranges that hold nothing: from an absent key to right behind it.
+  double EmptyRanges(uint64_t salt) {
+    const std::vector<Key> keys = Keys(false, salt);
+    Slice bound;
+    rocksdb::ReadOptions read = read_;
+    read.iterate_upper_bound = &bound;
+    std::string end;
+    const double begin = OfThread();
+    for (const Key& key : keys) {
+      const Slice first = key;
+      end.assign(first.data(), first.size());
+      end += '\xff';
+      bound = end;
+      const std::unique_ptr<rocksdb::Iterator> range(db_->NewIterator(read, family_));
+      range->Seek(first);
+      if (range->Valid()) Wrong("an empty range");
+    }
+    return OfThread() - begin;
+  }
+  double BlocksOfOneEmptyRange(uint64_t salt) {
+    rocksdb::SetPerfLevel(rocksdb::kEnableCount);
+    rocksdb::get_perf_context()->Reset();
+    EmptyRanges(salt);
+    const uint64_t blocks = rocksdb::get_perf_context()->block_cache_hit_count +
+                            rocksdb::get_perf_context()->block_read_count;
+    rocksdb::SetPerfLevel(rocksdb::kDisable);
+    return static_cast<double>(blocks) / kLookups;
+  }
   double BlocksOfOneMiss(uint64_t salt) {
     rocksdb::SetPerfLevel(rocksdb::kEnableCount);
     rocksdb::get_perf_context()->Reset();
@@ -364,6 +393,28 @@ void Readers(std::vector<std::unique_ptr<Subject>>& subjects, uint64_t rounds) {
                 readers == 1 ? " " : "s", Median(times[0]), Median(times[1]), ratio.median,
                 ratio.least, ratio.greatest);
   }
+}
+
+// The filter has keys alone, so a Seek goes to each sorted run: a filter of ranges could save that.
+void Seeks(const Arguments& arguments, int runs) {
+  Subject stock(kShapes[kStock], arguments, runs, uint64_t{4} << 30);
+  Subject ours(kShapes[kOurs], arguments, runs, uint64_t{4} << 30);
+  std::vector<double> times[4];
+  for (uint64_t round = 0; round < arguments.rounds; ++round) {
+    times[0].push_back(1e9 * stock.EmptyRanges(round) / kLookups);
+    times[1].push_back(1e9 * ours.EmptyRanges(round) / kLookups);
+    times[2].push_back(1e9 * stock.InALoop(false, round) / kLookups);
+    times[3].push_back(1e9 * ours.InALoop(false, round) / kLookups);
+  }
+  const Ratio to_get = RatioOf(times[1], times[3]);
+  std::printf("\nShort ranges that hold nothing, %d sorted run%s, %llu keys, all in the cache\n",
+              runs, runs == 1 ? "" : "s", static_cast<unsigned long long>(arguments.keys));
+  std::printf("  Seek                      Bloom 10 %7.0f ns, ours %7.0f ns, %.2f blocks\n",
+              Median(times[0]), Median(times[1]), ours.BlocksOfOneEmptyRange(77));
+  std::printf("  Get of the same keys      Bloom 10 %7.0f ns, ours %7.0f ns, %.4f blocks\n",
+              Median(times[2]), Median(times[3]), ours.BlocksOfOneMiss(77));
+  std::printf("  Seek : Get, ours  %.1f [%.1f..%.1f]\n", to_get.median, to_get.least,
+              to_get.greatest);
 }
 
 void Reads(const Arguments& arguments, int runs, bool all_cached) {
@@ -657,6 +708,11 @@ int Main(const Arguments& arguments, const std::vector<std::string>& parts) {
     }
     if (arguments.runs == 0) Reads(arguments, 9, false);
   }
+  if (wants("seeks")) {
+    for (const int runs : {9, 5, 1}) {
+      if (arguments.runs == 0 || arguments.runs == runs) Seeks(arguments, runs);
+    }
+  }
   if (wants("writes")) Writes(arguments);
   if (wants("filter")) BesideAWriter(arguments);
   return 0;
@@ -679,12 +735,12 @@ int main(int argc, char** argv) {
       arguments.runs = std::atoi(argv[++i]);
     } else if (name == "--directory" && i + 1 < argc) {
       arguments.directory = argv[++i];
-    } else if (name == "reads" || name == "writes" || name == "filter") {
+    } else if (name == "reads" || name == "seeks" || name == "writes" || name == "filter") {
       parts.push_back(name);
     } else {
       std::fprintf(stderr,
                    "usage: lsm_benchmark [--keys N] [--rounds N] [--runs 9|5|1] [--directory DIR] "
-                   "[reads|writes|filter ...]\n");
+                   "[reads|seeks|writes|filter ...]\n");
       return 2;
     }
   }

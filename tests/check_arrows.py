@@ -65,8 +65,8 @@ LIBRARY = re.compile(r"^tamis_library\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 def part_of(path):
     """The name in ARROWS of what a path belongs to; None for tests, bench and the rest."""
     steps = path.split("/")
-    if path == "tamis/filter.h":  # its C API
-        return "filter"
+    if path in ("tamis/filter.h", "tamis/lsm.h"):  # the C APIs
+        return steps[1].removesuffix(".h")
     if steps[0] != "tamis" or len(steps) < 3:
         return None
     if steps[1] == "base" and os.path.splitext(steps[-1])[0] in EXECUTOR:

@@ -119,6 +119,7 @@ Result<Lookups> SampleKeys(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
 
 // A key of the form of those that are there: its last bytes are those of others at these places.
 // Random bytes would lie outside of the range of most keys, where RocksDB answers without reading.
+// Keys whose last digits are text may still come to lie outside: then see NeighbourOf.
 std::string MixedKey(const Lookups& present, std::string key, Random* random) {
   constexpr size_t kMixed = 8;
   for (size_t i = key.size() - std::min(key.size(), kMixed); i < key.size(); ++i) {
@@ -128,15 +129,23 @@ std::string MixedKey(const Lookups& present, std::string key, Random* random) {
   return key;
 }
 
-// Such that lie among those that are there.
+// Keys next to one that is there, the likelier ones first: the last one lies right behind it, so in
+// its block of every file whose range it is in.
+std::string NeighbourOf(const std::string& key, int attempt) {
+  if (key.empty() || attempt >= 2) return key + '\0';
+  std::string neighbour = key;
+  neighbour.back() = static_cast<char>(neighbour.back() + (attempt == 0 ? 1 : -1));
+  return neighbour;
+}
+
+// Keys that are absent, one made from each present one: make(key, attempt), up to `attempts` times.
+template <class Make>
 Lookups AbsentKeys(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const Lookups& present,
-                   Random* random) {
-  Lookups lookups{.what = "keys that are not"};
-  constexpr int kTries = 16;
+                   std::string what, int attempts, Make&& make) {
+  Lookups lookups{.what = std::move(what)};
   for (const std::string& one : present.keys) {
-    for (int tries = 0; tries <= kTries; ++tries) {
-      // Where all keys of the form are there: right behind one of them.
-      std::string key = tries < kTries ? MixedKey(present, one, random) : one + '\x01';
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+      std::string key = make(one, attempt);
       std::string value;
       if (!db->Get({}, family, key, &value).IsNotFound()) continue;
       lookups.keys.push_back(std::move(key));
@@ -173,8 +182,14 @@ Result<LsmBench::Report> LsmBench::Run(const lsm::StoredDatabase& database,
     if (present.keys.empty()) {
       return FailedPrecondition("cannot measure: column family \"" + family + "\" holds no keys");
     }
-    Lookups absent = AbsentKeys(database.db(), handle, present, &random);
-    if (!absent.keys.empty()) kinds.push_back(std::move(absent));
+    Lookups mixed =
+        AbsentKeys(database.db(), handle, present, "keys that are not", 16,
+                   [&](const std::string& key, int) { return MixedKey(present, key, &random); });
+    Lookups neighbours =
+        AbsentKeys(database.db(), handle, present, "neighbours that are not", 3, NeighbourOf);
+    for (Lookups* absent : {&mixed, &neighbours}) {
+      if (!absent->keys.empty()) kinds.push_back(std::move(*absent));
+    }
     kinds.push_back(std::move(present));
   }
 

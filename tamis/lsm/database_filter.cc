@@ -8,6 +8,7 @@
 
 #include "tamis/lsm/faults.h"
 #include "tamis/lsm/hooks.h"
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/sst_keys.h"
 
 namespace tamis::lsm {
@@ -97,6 +98,9 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   const rocksdb::Comparator* const comparator = handle->GetComparator();
   if (comparator->timestamp_size() > 0) tree().AddDoubts(id, kTimestamps);
   if (comparator != rocksdb::BytewiseComparator()) tree().AddDoubts(id, kComparator);
+#if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
+  if (db_ != nullptr) hooks_->ShowHandle(db_->GetRootDB(), handle);
+#endif
   tree().ClearDoubts(id, kNotShown);
 }
 
@@ -111,6 +115,9 @@ void DatabaseFilter::Start(rocksdb::DB* db,
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
   hooks_->SetDatabase(db->GetName());
   db_ = db;
+#if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
+  for (rocksdb::ColumnFamilyHandle* handle : handles) hooks_->ShowHandle(db->GetRootDB(), handle);
+#endif
   hooks_->SetWake([this] {
     {
       const std::lock_guard lock(mutex_);
@@ -124,6 +131,7 @@ void DatabaseFilter::Start(rocksdb::DB* db,
 void DatabaseFilter::Stop() {
   if (!thread_.joinable()) return;
   hooks_->SetWake(nullptr);
+  hooks_->ForgetHandles();
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;

@@ -1,4 +1,4 @@
-// One filter for all files and memtables of a stock RocksDB 7.8, attached from outside: whether a
+// One filter for all files and memtables of a stock RocksDB, attached from outside: whether a
 // key may be there, for one cache line, however many sorted runs there are (docs/LSM.md).
 //
 //   auto filter = DatabaseFilter::Create({.directory = path + "/tamis.keys"});

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/sst_keys.h"
 #include "tamis/lsm/tree_filter.h"
 
@@ -43,10 +44,8 @@ class DatabaseFilterTest : public testing::Test {
     filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys", .env = options_.env});
     rocksdb::DBOptions db_options(options_);
     filter_->Attach(&db_options, &all);
-    rocksdb::DB* db = nullptr;
-    const auto opened = rocksdb::DB::Open(db_options, path_ + "/db", all, &handles_, &db);
+    const auto opened = OpenDatabase(&db_, db_options, path_ + "/db", all, &handles_);
     ASSERT_TRUE(opened.ok()) << opened.ToString();
-    db_.reset(db);
   }
   void Start() {
     filter_->Start(db_.get(), handles_);

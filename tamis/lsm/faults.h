@@ -16,6 +16,10 @@ struct Faults {
   bool remove_beside_unknown = false;    // copies leave although a live file is not known
   bool forget_dropped = false;           // files of dropped families are not counted
 
+  // Memtables that are batches do not put a family in doubt. Since RocksDB 10, so not in kFaults:
+  // read_paths_test.
+  bool ignore_bypass = false;
+
   // Not a fault: called by readers between their two questions, so that a test can put an event
   // where threads would hardly ever meet.
   std::function<void()> between_questions;

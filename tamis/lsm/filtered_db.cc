@@ -29,12 +29,11 @@ Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(
   filter.env = options.env;
   TAMIS_ASSIGN_OR_RETURN(auto made, DatabaseFilter::Create(filter));
   made->Attach(&options, &families);
-  rocksdb::DB* db = nullptr;
-  if (const Status status = rocksdb::DB::Open(options, path, families, handles, &db);
-      !status.ok()) {
+  std::unique_ptr<rocksdb::DB> db;
+  if (const Status status = OpenDatabase(&db, options, path, families, handles); !status.ok()) {
     return Unavailable("cannot open the database in \"" + path + "\": " + status.ToString());
   }
-  return std::make_unique<FilteredDB>(db, std::move(made), *handles);
+  return std::make_unique<FilteredDB>(db.release(), std::move(made), *handles);
 }
 
 Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(Options filter, rocksdb::Options options,
@@ -63,8 +62,8 @@ void FilteredDB::Note(ColumnFamilyHandle* family, const Status& status) const {
   if (status.IsNotFound()) filter_->tree().NoteFalsePasses(family->GetID(), 1);
 }
 
-Status FilteredDB::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
-                       PinnableSlice* value) {
+Status FilteredDB::GetFiltered(const ReadOptions& options, ColumnFamilyHandle* family,
+                               const Slice& key, PinnableSlice* value) {
   if (!filter_->MayContain(family, key)) return Status::NotFound();
   Status status = db_->Get(options, family, key, value);
   Note(family, status);
@@ -139,6 +138,55 @@ void FilteredDB::ReadMany(size_t count, const Slice* keys, FamilyAt&& family_at,
   for (size_t i = 0; i < count; ++i) deny(i);
 }
 
+template <class FamilyAt, class Value, class Read>
+void FilteredDB::ReadArrays(size_t count, const Slice* keys, FamilyAt&& family_at, Value* values,
+                            Status* statuses, Read&& read) {
+  const auto read_places = [&](const std::vector<size_t>& places) {
+    std::vector<ColumnFamilyHandle*> some_families;
+    std::vector<Slice> some_keys;
+    for (const size_t i : places) {
+      some_families.push_back(family_at(i));
+      some_keys.push_back(keys[i]);
+    }
+    std::vector<Value> found(places.size());
+    std::vector<Status> some(places.size());
+    read(places.size(), some_families.data(), some_keys.data(), found.data(), some.data());
+    for (size_t i = 0; i < places.size(); ++i) {
+      Note(some_families[i], some[i]);
+      statuses[places[i]] = std::move(some[i]);
+      values[places[i]] = std::move(found[i]);
+    }
+  };
+  const auto read_all = [&] {
+    std::vector<ColumnFamilyHandle*> families(count);
+    for (size_t i = 0; i < count; ++i) families[i] = family_at(i);
+    read(count, families.data(), keys, values, statuses);
+  };
+  ReadMany(count, keys, family_at, read_places, read_all, [&](size_t i) {
+    statuses[i] = Status::NotFound();
+    values[i].Reset();
+  });
+}
+
+#if TAMIS_ROCKSDB_HAS_ONE_GET
+
+void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                          const Slice* keys, PinnableSlice* values, std::string* timestamps,
+                          Status* statuses, bool sorted) {
+  if (timestamps != nullptr) {
+    db_->MultiGet(options, count, families, keys, values, timestamps, statuses, sorted);
+    return;
+  }
+  ReadArrays(
+      count, keys, [&](size_t i) { return families[i]; }, values, statuses,
+      [&](size_t n, ColumnFamilyHandle** of, const Slice* asked, PinnableSlice* found,
+          Status* results) {
+        db_->MultiGet(options, n, of, asked, found, nullptr, results, sorted);
+      });
+}
+
+#else
+
 std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
                                          const std::vector<ColumnFamilyHandle*>& families,
                                          const std::vector<Slice>& keys,
@@ -172,56 +220,49 @@ std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
 
 void FilteredDB::MultiGet(const ReadOptions& options, ColumnFamilyHandle* family, size_t count,
                           const Slice* keys, PinnableSlice* values, Status* statuses, bool sorted) {
-  ReadMany(
-      count, keys, [&](size_t) { return family; },
-      [&](const std::vector<size_t>& places) {
-        std::vector<Slice> some_keys;
-        for (const size_t i : places) some_keys.push_back(keys[i]);
-        std::vector<PinnableSlice> found(places.size());
-        std::vector<Status> some(places.size());
-        db_->MultiGet(options, family, places.size(), some_keys.data(), found.data(), some.data(),
-                      sorted);
-        for (size_t i = 0; i < places.size(); ++i) {
-          Note(family, some[i]);
-          statuses[places[i]] = std::move(some[i]);
-          values[places[i]] = std::move(found[i]);
-        }
-      },
-      [&] { db_->MultiGet(options, family, count, keys, values, statuses, sorted); },
-      [&](size_t i) {
-        statuses[i] = Status::NotFound();
-        values[i].Reset();
+  ReadArrays(
+      count, keys, [&](size_t) { return family; }, values, statuses,
+      [&](size_t n, ColumnFamilyHandle**, const Slice* asked, PinnableSlice* found,
+          Status* results) { db_->MultiGet(options, family, n, asked, found, results, sorted); });
+}
+
+// StackableDB does not forward the form of several families that the database is asked by.
+void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                          const Slice* keys, PinnableSlice* values, Status* statuses, bool sorted) {
+  ReadArrays(
+      count, keys, [&](size_t i) { return families[i]; }, values, statuses,
+      [&](size_t n, ColumnFamilyHandle** of, const Slice* asked, PinnableSlice* found,
+          Status* results) { db_->MultiGet(options, n, of, asked, found, results, sorted); });
+}
+
+#endif
+
+#if TAMIS_ROCKSDB_HAS_ENTITIES
+
+void FilteredDB::MultiGetEntity(const ReadOptions& options, ColumnFamilyHandle* family,
+                                size_t count, const Slice* keys,
+                                rocksdb::PinnableWideColumns* columns, Status* statuses,
+                                bool sorted) {
+  ReadArrays(
+      count, keys, [&](size_t) { return family; }, columns, statuses,
+      [&](size_t n, ColumnFamilyHandle**, const Slice* asked, rocksdb::PinnableWideColumns* found,
+          Status* results) {
+        db_->MultiGetEntity(options, family, n, asked, found, results, sorted);
       });
 }
 
-void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
-                          const Slice* keys, PinnableSlice* values, Status* statuses, bool sorted) {
-  ReadMany(
-      count, keys, [&](size_t i) { return families[i]; },
-      [&](const std::vector<size_t>& places) {
-        std::vector<ColumnFamilyHandle*> some_families;
-        std::vector<Slice> some_keys;
-        for (const size_t i : places) {
-          some_families.push_back(families[i]);
-          some_keys.push_back(keys[i]);
-        }
-        std::vector<PinnableSlice> found(places.size());
-        std::vector<Status> some(places.size());
-        // Not the form of several families, which StackableDB does not forward.
-        db_->MultiGet(options, places.size(), some_families.data(), some_keys.data(), found.data(),
-                      some.data(), sorted);
-        for (size_t i = 0; i < places.size(); ++i) {
-          Note(families[places[i]], some[i]);
-          statuses[places[i]] = std::move(some[i]);
-          values[places[i]] = std::move(found[i]);
-        }
-      },
-      [&] { db_->MultiGet(options, count, families, keys, values, statuses, sorted); },
-      [&](size_t i) {
-        statuses[i] = Status::NotFound();
-        values[i].Reset();
-      });
+void FilteredDB::MultiGetEntity(const ReadOptions& options, size_t count,
+                                ColumnFamilyHandle** families, const Slice* keys,
+                                rocksdb::PinnableWideColumns* columns, Status* statuses,
+                                bool sorted) {
+  ReadArrays(
+      count, keys, [&](size_t i) { return families[i]; }, columns, statuses,
+      [&](size_t n, ColumnFamilyHandle** of, const Slice* asked,
+          rocksdb::PinnableWideColumns* found,
+          Status* results) { db_->MultiGetEntity(options, n, of, asked, found, results, sorted); });
 }
+
+#endif
 
 bool FilteredDB::GetProperty(ColumnFamilyHandle* family, const Slice& property,
                              std::string* value) {
@@ -285,11 +326,10 @@ Status FilteredDB::CreateColumnFamilies(
   return status;
 }
 
-Status FilteredDB::CreateColumnFamilyWithImport(const rocksdb::ColumnFamilyOptions& options,
-                                                const std::string& name,
-                                                const rocksdb::ImportColumnFamilyOptions& import,
-                                                const rocksdb::ExportImportFilesMetaData& metadata,
-                                                ColumnFamilyHandle** handle) {
+template <class Metadata>
+Status FilteredDB::Import(const rocksdb::ColumnFamilyOptions& options, const std::string& name,
+                          const rocksdb::ImportColumnFamilyOptions& import,
+                          const Metadata& metadata, ColumnFamilyHandle** handle) {
   rocksdb::ColumnFamilyOptions attached = options;
   filter_->Attach(&attached);
   Status status = db_->CreateColumnFamilyWithImport(attached, name, import, metadata, handle);
@@ -304,6 +344,24 @@ Status FilteredDB::CreateColumnFamilyWithImport(const rocksdb::ColumnFamilyOptio
   }
   return status;
 }
+
+Status FilteredDB::CreateColumnFamilyWithImport(const rocksdb::ColumnFamilyOptions& options,
+                                                const std::string& name,
+                                                const rocksdb::ImportColumnFamilyOptions& import,
+                                                const rocksdb::ExportImportFilesMetaData& metadata,
+                                                ColumnFamilyHandle** handle) {
+  return Import(options, name, import, metadata, handle);
+}
+
+#if TAMIS_ROCKSDB_IMPORTS_MANY
+Status FilteredDB::CreateColumnFamilyWithImport(
+    const rocksdb::ColumnFamilyOptions& options, const std::string& name,
+    const rocksdb::ImportColumnFamilyOptions& import,
+    const std::vector<const rocksdb::ExportImportFilesMetaData*>& metadata,
+    ColumnFamilyHandle** handle) {
+  return Import(options, name, import, metadata, handle);
+}
+#endif
 
 void FilteredDB::Show(ColumnFamilyHandle* handle) const noexcept {
   try {
@@ -341,5 +399,13 @@ Status FilteredDB::IngestExternalFiles(const std::vector<rocksdb::IngestExternal
   const Status counted = CountFiles(files, &ingestions);
   return counted.ok() ? db_->IngestExternalFiles(files) : counted;
 }
+
+#if TAMIS_ROCKSDB_INGESTS_IN_TWO_STEPS
+Status FilteredDB::PrepareFileIngestion(const std::vector<rocksdb::IngestExternalFileArg>&,
+                                        std::unique_ptr<rocksdb::FileIngestionHandle>* handle) {
+  handle->reset();
+  return Status::NotSupported("FilteredDB ingests files in one step", "use IngestExternalFiles");
+}
+#endif
 
 }  // namespace tamis::lsm

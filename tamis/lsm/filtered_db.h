@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tamis/lsm/database_filter.h"
+#include "tamis/lsm/rocksdb_version.h"
 
 namespace tamis::lsm {
 
@@ -70,13 +71,24 @@ class FilteredDB : public rocksdb::StackableDB {
   }
 
   using StackableDB::Get;
+#if TAMIS_ROCKSDB_HAS_ONE_GET
   rocksdb::Status Get(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
-                      const rocksdb::Slice& key, rocksdb::PinnableSlice* value) override;
+                      const rocksdb::Slice& key, rocksdb::PinnableSlice* value,
+                      std::string* timestamp) override {
+    return timestamp != nullptr ? db_->Get(options, family, key, value, timestamp)
+                                : GetFiltered(options, family, key, value);
+  }
+#else
+  rocksdb::Status Get(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                      const rocksdb::Slice& key, rocksdb::PinnableSlice* value) override {
+    return GetFiltered(options, family, key, value);
+  }
   rocksdb::Status Get(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
                       const rocksdb::Slice& key, rocksdb::PinnableSlice* value,
                       std::string* timestamp) override {
     return db_->Get(options, family, key, value, timestamp);
   }
+#endif
   using StackableDB::GetEntity;
   rocksdb::Status GetEntity(const rocksdb::ReadOptions& options,
                             rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key,
@@ -87,6 +99,12 @@ class FilteredDB : public rocksdb::StackableDB {
                    bool* value_found = nullptr) override;
 
   using StackableDB::MultiGet;
+#if TAMIS_ROCKSDB_HAS_ONE_GET
+  void MultiGet(const rocksdb::ReadOptions& options, size_t count,
+                rocksdb::ColumnFamilyHandle** families, const rocksdb::Slice* keys,
+                rocksdb::PinnableSlice* values, std::string* timestamps, rocksdb::Status* statuses,
+                bool sorted) override;
+#else
   std::vector<rocksdb::Status> MultiGet(const rocksdb::ReadOptions& options,
                                         const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                                         const std::vector<rocksdb::Slice>& keys,
@@ -105,6 +123,19 @@ class FilteredDB : public rocksdb::StackableDB {
                 rocksdb::ColumnFamilyHandle** families, const rocksdb::Slice* keys,
                 rocksdb::PinnableSlice* values, rocksdb::Status* statuses,
                 bool sorted = false) override;
+#endif
+#if TAMIS_ROCKSDB_HAS_ENTITIES
+  // The form with attribute groups goes to the database unfiltered.
+  using StackableDB::MultiGetEntity;
+  void MultiGetEntity(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                      size_t count, const rocksdb::Slice* keys,
+                      rocksdb::PinnableWideColumns* columns, rocksdb::Status* statuses,
+                      bool sorted = false) override;
+  void MultiGetEntity(const rocksdb::ReadOptions& options, size_t count,
+                      rocksdb::ColumnFamilyHandle** families, const rocksdb::Slice* keys,
+                      rocksdb::PinnableWideColumns* columns, rocksdb::Status* statuses,
+                      bool sorted = false) override;
+#endif
 
   // In addition to RocksDB's own properties there is tamis.lsm, the figures of the filter. Its
   // "state" is "answers" if the filter answers for the family, else "passes through: " and the
@@ -135,6 +166,13 @@ class FilteredDB : public rocksdb::StackableDB {
                                                const rocksdb::ImportColumnFamilyOptions& import,
                                                const rocksdb::ExportImportFilesMetaData& metadata,
                                                rocksdb::ColumnFamilyHandle** handle) override;
+#if TAMIS_ROCKSDB_IMPORTS_MANY
+  rocksdb::Status CreateColumnFamilyWithImport(
+      const rocksdb::ColumnFamilyOptions& options, const std::string& name,
+      const rocksdb::ImportColumnFamilyOptions& import,
+      const std::vector<const rocksdb::ExportImportFilesMetaData*>& metadata,
+      rocksdb::ColumnFamilyHandle** handle) override;
+#endif
   using StackableDB::IngestExternalFile;
   // Status MemoryLimit: memory does not suffice to count the files, and nothing was ingested.
   rocksdb::Status IngestExternalFile(rocksdb::ColumnFamilyHandle* family,
@@ -143,8 +181,18 @@ class FilteredDB : public rocksdb::StackableDB {
   using StackableDB::IngestExternalFiles;
   rocksdb::Status IngestExternalFiles(
       const std::vector<rocksdb::IngestExternalFileArg>& files) override;
+#if TAMIS_ROCKSDB_INGESTS_IN_TWO_STEPS
+  // Status NotSupported: what a handle will ingest would not be counted.
+  using StackableDB::PrepareFileIngestion;
+  rocksdb::Status PrepareFileIngestion(
+      const std::vector<rocksdb::IngestExternalFileArg>& files,
+      std::unique_ptr<rocksdb::FileIngestionHandle>* handle) override;
+#endif
 
  private:
+  rocksdb::Status GetFiltered(const rocksdb::ReadOptions& options,
+                              rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key,
+                              rocksdb::PinnableSlice* value);
   // Each element keeps the keys of one argument's files counted until the ingestion has ended.
   using Ingestions = std::vector<std::unique_ptr<DatabaseFilter::Ingestion>>;
   rocksdb::Status CountFiles(std::span<const rocksdb::IngestExternalFileArg> files,
@@ -159,6 +207,15 @@ class FilteredDB : public rocksdb::StackableDB {
   template <class FamilyAt, class Read, class ReadAll, class Deny>
   void ReadMany(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Read&& read,
                 ReadAll&& read_all, Deny&& deny);
+  // The same for the forms that take and fill arrays: read(count, families, keys, values,
+  // statuses).
+  template <class FamilyAt, class Value, class Read>
+  void ReadArrays(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Value* values,
+                  rocksdb::Status* statuses, Read&& read);
+  template <class Metadata>
+  rocksdb::Status Import(const rocksdb::ColumnFamilyOptions& options, const std::string& name,
+                         const rocksdb::ImportColumnFamilyOptions& import, const Metadata& metadata,
+                         rocksdb::ColumnFamilyHandle** handle);
 
   const std::shared_ptr<DatabaseFilter> filter_;
 };

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "tamis/base/random.h"
+#include "tamis/lsm/rocksdb_version.h"
 
 namespace tamis::lsm {
 namespace {
@@ -225,318 +226,322 @@ TEST_F(FilteredDBTest, EveryPropertyAndMethodIsAnsweredByTheBase) {
     return text(status) + value;
   };
   const std::map<std::string, std::function<std::string(DB*)>> kQuestions = {
-      {"DefaultColumnFamily",
-       [&](DB* db) { return std::to_string(db->DefaultColumnFamily()->GetID()); }},
-      {"GetRootDB", [&](DB* db) { return db->GetRootDB()->GetName(); }},
-      {"Put with a timestamp", [&](DB* db) { return text(db->Put({}, family, "a", "t", "v")); }},
-      {"Delete with a timestamp", [&](DB* db) { return text(db->Delete({}, family, "a", "t")); }},
-      {"SingleDelete with a timestamp",
-       [&](DB* db) { return text(db->SingleDelete({}, family, "a", "t")); }},
-      {"DeleteRange with a timestamp",
-       [&](DB* db) { return text(db->DeleteRange({}, family, "a", "b", "t")); }},
-      {"Merge with a timestamp",
-       [&](DB* db) { return text(db->Merge({}, family, "a", "t", "v")); }},
-      {"Put",
-       [&](DB* db) {
-         const Status status = db->Put({}, family, "put", "v");
-         return text(status) + value_of(db, "put");
-       }},
-      {"Delete",
-       [&](DB* db) {
-         const Status status = db->Delete({}, family, Key(7));
-         return text(status) + value_of(db, Key(7));
-       }},
-      {"SingleDelete",
-       [&](DB* db) {
-         const Status status = db->SingleDelete({}, family, Key(8));
-         return text(status) + value_of(db, Key(8));
-       }},
-      {"DeleteRange",
-       [&](DB* db) {
-         const Status status = db->DeleteRange({}, family, Key(9), Key(9) + "x");
-         return text(status) + value_of(db, Key(9));
-       }},
-      {"Merge", [&](DB* db) { return text(db->Merge({}, family, "merged", "v")); }},
-      {"Write",
-       [&](DB* db) {
-         rocksdb::WriteBatch batch;
-         (void)batch.Put(family, "batch", "v");
-         const Status status = db->Write({}, &batch);
-         return text(status) + value_of(db, "batch");
-       }},
-      {"PutEntity and GetEntity",
-       [&](DB* db) {
-         rocksdb::PinnableWideColumns columns;
-         const Status put = db->PutEntity({}, family, "entity", {{"name", "value"}});
-         const Status got = db->GetEntity({}, family, "entity", &columns);
-         return text(put) + text(got) + std::to_string(columns.columns().size());
-       }},
-      {"NewIterator",
-       [&](DB* db) {
-         const std::unique_ptr<rocksdb::Iterator> keys(db->NewIterator({}, family));
-         uint64_t count = 0;
-         for (keys->SeekToFirst(); keys->Valid(); keys->Next()) ++count;
-         return text(keys->status()) + std::to_string(count);
-       }},
-      {"GetSnapshot",
-       [&](DB* db) {
-         const rocksdb::Snapshot* const snapshot = db->GetSnapshot();
-         const auto number = snapshot->GetSequenceNumber();
-         db->ReleaseSnapshot(snapshot);
-         return std::to_string(number);
-       }},
-      {"GetApproximateSizes",
-       [&](DB* db) {
-         const rocksdb::Range range("k", "l");
-         uint64_t size = 0;
-         return text(db->GetApproximateSizes({}, family, &range, 1, &size)) + std::to_string(size);
-       }},
-      {"GetApproximateMemTableStats",
-       [&](DB* db) {
-         uint64_t count = 0;
-         uint64_t size = 0;
-         db->GetApproximateMemTableStats(family, rocksdb::Range("k", "l"), &count, &size);
-         return std::to_string(count) + " " + std::to_string(size);
-       }},
-      {"CompactFiles",
-       [&](DB* db) { return text(db->CompactFiles({}, family, {"/999999.sst"}, 1)); }},
-      {"DeleteFile", [&](DB* db) { return text(db->DeleteFile("/999999.sst")); }},
-      {"DisableManualCompaction",
-       [&](DB* db) {
-         db->DisableManualCompaction();
-         const Status refused = db->CompactRange({}, family, nullptr, nullptr);
-         db->EnableManualCompaction();
-         return text(refused);
-       }},
-      {"GetLiveFilesChecksumInfo",
-       [&](DB* db) {
-         const std::unique_ptr<rocksdb::FileChecksumList> list(rocksdb::NewFileChecksumList());
-         return text(db->GetLiveFilesChecksumInfo(list.get())) + std::to_string(list->size());
-       }},
-      {"GetPropertiesOfTablesInRange",
-       [&](DB* db) {
-         const rocksdb::Range range("k", "l");
-         rocksdb::TablePropertiesCollection some;
-         return text(db->GetPropertiesOfTablesInRange(family, &range, 1, &some)) +
-                std::to_string(some.size());
-       }},
-      {"GetStatsHistory",
-       [&](DB* db) {
-         std::unique_ptr<rocksdb::StatsHistoryIterator> history;
-         return text(db->GetStatsHistory(0, 1, &history));
-       }},
-      {"StartTrace",
-       [&](DB* db) {
-         const Status status = db->StartTrace({}, trace_to_nowhere());
-         return text(status) + text(db->EndTrace());
-       }},
-      {"StartIOTrace",
-       [&](DB* db) {
-         const Status status = db->StartIOTrace({}, trace_to_nowhere());
-         return text(status) + text(db->EndIOTrace());
-       }},
-      {"StartBlockCacheTrace",
-       [&](DB* db) {
-         const Status status = db->StartBlockCacheTrace({}, trace_to_nowhere());
-         return text(status) + text(db->EndBlockCacheTrace());
-       }},
-      {"CreateColumnFamilies",
-       [&](DB* db) {
-         std::vector<ColumnFamilyHandle*> made;
-         const Status status = db->CreateColumnFamilies(options_, {"one", "two"}, &made);
-         const Status dropped = db->DropColumnFamilies(made);
-         const Status again = made.empty() ? Status() : db->DropColumnFamily(made[0]);
-         for (ColumnFamilyHandle* handle : made) (void)db->DestroyColumnFamilyHandle(handle);
-         return text(status) + text(dropped) + text(again) + std::to_string(made.size());
-       }},
-      {"CreateColumnFamilyWithImport",
-       [&](DB* db) {
-         ColumnFamilyHandle* made = nullptr;
-         return text(db->CreateColumnFamilyWithImport(options_, "imported", {}, {}, &made));
-       }},
-      {"IngestExternalFiles",
-       [&](DB* db) {
-         rocksdb::IngestExternalFileArg files;
-         files.column_family = family;
-         files.external_files = {path_ + "/missing"};
-         return text(db->IngestExternalFiles({files}));
-       }},
-      {"Resume", [&](DB* db) { return text(db->Resume()); }},
-      {"Get with a timestamp",
-       [&](DB* db) {
-         std::string value;
-         std::string timestamp;
-         return text(db->Get({}, family, Key(1), &value, &timestamp)) + value;
-       }},
-      {"MultiGet with timestamps",
-       [&](DB* db) {
-         std::vector<std::string> values;
-         std::vector<std::string> timestamps;
-         return text(db->MultiGet({}, {family}, {Key(1)}, &values, &timestamps)[0]);
-       }},
-      {"GetMergeOperands",
-       [&](DB* db) {
-         rocksdb::PinnableSlice operands[4];
-         rocksdb::GetMergeOperandsOptions options;
-         options.expected_max_number_of_operands = 4;
-         int count = 0;
-         return text(db->GetMergeOperands({}, family, Key(1), operands, &options, &count)) +
-                std::to_string(count);
-       }},
-      {"GetProperty",
-       [&](DB* db) {
-         std::string value;
-         return std::to_string(db->GetProperty(family, "rocksdb.levelstats", &value)) + value;
-       }},
-      {"GetMapProperty",
-       [&](DB* db) {
-         std::map<std::string, std::string> values;
-         return std::to_string(db->GetMapProperty(family, "rocksdb.cfstats", &values)) +
-                std::to_string(values.size());
-       }},
-      {"GetAggregatedIntProperty",
-       [&](DB* db) {
-         uint64_t value = 0;
-         return std::to_string(
-                    db->GetAggregatedIntProperty(DB::Properties::kEstimateNumKeys, &value)) +
-                std::to_string(value);
-       }},
-      {"NumberLevels", [&](DB* db) { return std::to_string(db->NumberLevels(family)); }},
-      {"MaxMemCompactionLevel",
-       [&](DB* db) { return std::to_string(db->MaxMemCompactionLevel(family)); }},
-      {"Level0StopWriteTrigger",
-       [&](DB* db) { return std::to_string(db->Level0StopWriteTrigger(family)); }},
-      {"GetName", [&](DB* db) { return db->GetName(); }},
-      {"GetEnv",
-       [&](DB* db) { return std::to_string(db->GetEnv() == db_->GetBaseDB()->GetEnv()); }},
-      {"GetFileSystem",
-       [&](DB* db) {
-         return std::to_string(db->GetFileSystem() == db_->GetBaseDB()->GetFileSystem());
-       }},
-      {"GetOptions",
-       [&](DB* db) { return std::to_string(db->GetOptions(family).write_buffer_size); }},
-      {"GetDBOptions", [&](DB* db) { return std::to_string(db->GetDBOptions().listeners.size()); }},
-      {"GetLatestSequenceNumber",
-       [&](DB* db) { return std::to_string(db->GetLatestSequenceNumber()); }},
-      {"GetDbIdentity",
-       [&](DB* db) {
-         std::string identity;
-         return text(db->GetDbIdentity(identity)) + identity;
-       }},
-      {"GetDbSessionId",
-       [&](DB* db) {
-         std::string identity;
-         return text(db->GetDbSessionId(identity)) + identity;
-       }},
-      {"GetLiveFiles",
-       [&](DB* db) {
-         std::vector<std::string> files;
-         uint64_t size = 0;
-         return text(db->GetLiveFiles(files, &size, false)) + std::to_string(files.size());
-       }},
-      {"GetSortedWalFiles",
-       [&](DB* db) {
-         rocksdb::VectorLogPtr files;
-         return text(db->GetSortedWalFiles(files)) + std::to_string(files.size());
-       }},
-      {"GetCurrentWalFile",
-       [&](DB* db) {
-         std::unique_ptr<rocksdb::LogFile> file;
-         return text(db->GetCurrentWalFile(&file));
-       }},
-      {"GetCreationTimeOfOldestFile",
-       [&](DB* db) {
-         uint64_t time = 0;
-         return text(db->GetCreationTimeOfOldestFile(&time)) + std::to_string(time);
-       }},
-      {"GetUpdatesSince",
-       [&](DB* db) {
-         std::unique_ptr<rocksdb::TransactionLogIterator> updates;
-         return text(db->GetUpdatesSince(db->GetLatestSequenceNumber(), &updates));
-       }},
-      {"GetLiveFilesMetaData",
-       [&](DB* db) {
-         std::vector<rocksdb::LiveFileMetaData> files;
-         db->GetLiveFilesMetaData(&files);
-         return std::to_string(files.size());
-       }},
-      {"GetColumnFamilyMetaData",
-       [&](DB* db) {
-         rocksdb::ColumnFamilyMetaData metadata;
-         db->GetColumnFamilyMetaData(family, &metadata);
-         return std::to_string(metadata.file_count);
-       }},
-      {"GetAllColumnFamilyMetaData",
-       [&](DB* db) {
-         std::vector<rocksdb::ColumnFamilyMetaData> metadata;
-         db->GetAllColumnFamilyMetaData(&metadata);
-         return std::to_string(metadata.size());
-       }},
-      {"GetLiveFilesStorageInfo",
-       [&](DB* db) {
-         std::vector<rocksdb::LiveFileStorageInfo> files;
-         return text(db->GetLiveFilesStorageInfo({}, &files)) + std::to_string(files.size());
-       }},
-      {"VerifyChecksum", [&](DB* db) { return text(db->VerifyChecksum({})); }},
-      {"VerifyFileChecksums", [&](DB* db) { return text(db->VerifyFileChecksums({})); }},
-      {"GetPropertiesOfAllTables",
-       [&](DB* db) {
-         rocksdb::TablePropertiesCollection all;
-         return text(db->GetPropertiesOfAllTables(family, &all)) + std::to_string(all.size());
-       }},
-      {"SuggestCompactRange",
-       [&](DB* db) { return text(db->SuggestCompactRange(family, nullptr, nullptr)); }},
-      {"PromoteL0", [&](DB* db) { return text(db->PromoteL0(family, 1)); }},
-      {"TryCatchUpWithPrimary", [&](DB* db) { return text(db->TryCatchUpWithPrimary()); }},
-      {"GetFullHistoryTsLow",
-       [&](DB* db) {
-         std::string low;
-         return text(db->GetFullHistoryTsLow(family, &low));
-       }},
-      {"IncreaseFullHistoryTsLow",
-       [&](DB* db) { return text(db->IncreaseFullHistoryTsLow(family, "1")); }},
-      {"SyncWAL", [&](DB* db) { return text(db->SyncWAL()); }},
-      {"FlushWAL", [&](DB* db) { return text(db->FlushWAL(true)); }},
-      {"LockWAL",
-       [&](DB* db) {
-         const Status first = db->LockWAL();
-         return text(first) + text(db->UnlockWAL());
-       }},
-      {"PauseBackgroundWork",
-       [&](DB* db) {
-         const Status first = db->PauseBackgroundWork();
-         return text(first) + text(db->ContinueBackgroundWork());
-       }},
-      {"DisableFileDeletions",
-       [&](DB* db) {
-         const Status first = db->DisableFileDeletions();
-         return text(first) + text(db->EnableFileDeletions(true));
-       }},
-      {"EnableAutoCompaction", [&](DB* db) { return text(db->EnableAutoCompaction({family})); }},
-      {"SetOptions",
-       [&](DB* db) {
-         return text(db->SetOptions(family, {{"max_write_buffer_number", "3"}}));
-       }},
-      {"SetDBOptions",
-       [&](DB* db) {
-         return text(db->SetDBOptions({{"stats_dump_period_sec", "60"}}));
-       }},
-      {"ResetStats", [&](DB* db) { return text(db->ResetStats()); }},
-      {"EndTrace", [&](DB* db) { return text(db->EndTrace()); }},
-      {"EndIOTrace", [&](DB* db) { return text(db->EndIOTrace()); }},
-      {"EndBlockCacheTrace", [&](DB* db) { return text(db->EndBlockCacheTrace()); }},
-      {"NewDefaultReplayer",
-       [&](DB* db) {
-         std::unique_ptr<rocksdb::Replayer> replayer;
-         return text(db->NewDefaultReplayer({family}, nullptr, &replayer));
-       }},
-      {"NewIterators",
-       [&](DB* db) {
-         std::vector<rocksdb::Iterator*> iterators;
-         const Status status = db->NewIterators({}, {family}, &iterators);
-         for (rocksdb::Iterator* iterator : iterators) delete iterator;
-         return text(status) + std::to_string(iterators.size());
-       }},
+    {"DefaultColumnFamily",
+     [&](DB* db) { return std::to_string(db->DefaultColumnFamily()->GetID()); }},
+    {"GetRootDB", [&](DB* db) { return db->GetRootDB()->GetName(); }},
+    {"Put with a timestamp", [&](DB* db) { return text(db->Put({}, family, "a", "t", "v")); }},
+    {"Delete with a timestamp", [&](DB* db) { return text(db->Delete({}, family, "a", "t")); }},
+    {"SingleDelete with a timestamp",
+     [&](DB* db) { return text(db->SingleDelete({}, family, "a", "t")); }},
+    {"DeleteRange with a timestamp",
+     [&](DB* db) { return text(db->DeleteRange({}, family, "a", "b", "t")); }},
+    {"Merge with a timestamp", [&](DB* db) { return text(db->Merge({}, family, "a", "t", "v")); }},
+    {"Put",
+     [&](DB* db) {
+       const Status status = db->Put({}, family, "put", "v");
+       return text(status) + value_of(db, "put");
+     }},
+    {"Delete",
+     [&](DB* db) {
+       const Status status = db->Delete({}, family, Key(7));
+       return text(status) + value_of(db, Key(7));
+     }},
+    {"SingleDelete",
+     [&](DB* db) {
+       const Status status = db->SingleDelete({}, family, Key(8));
+       return text(status) + value_of(db, Key(8));
+     }},
+    {"DeleteRange",
+     [&](DB* db) {
+       const Status status = db->DeleteRange({}, family, Key(9), Key(9) + "x");
+       return text(status) + value_of(db, Key(9));
+     }},
+    {"Merge", [&](DB* db) { return text(db->Merge({}, family, "merged", "v")); }},
+    {"Write",
+     [&](DB* db) {
+       rocksdb::WriteBatch batch;
+       (void)batch.Put(family, "batch", "v");
+       const Status status = db->Write({}, &batch);
+       return text(status) + value_of(db, "batch");
+     }},
+    {"PutEntity and GetEntity",
+     [&](DB* db) {
+       rocksdb::PinnableWideColumns columns;
+       const Status put = db->PutEntity({}, family, "entity", {{"name", "value"}});
+       const Status got = db->GetEntity({}, family, "entity", &columns);
+       return text(put) + text(got) + std::to_string(columns.columns().size());
+     }},
+    {"NewIterator",
+     [&](DB* db) {
+       const std::unique_ptr<rocksdb::Iterator> keys(db->NewIterator({}, family));
+       uint64_t count = 0;
+       for (keys->SeekToFirst(); keys->Valid(); keys->Next()) ++count;
+       return text(keys->status()) + std::to_string(count);
+     }},
+    {"GetSnapshot",
+     [&](DB* db) {
+       const rocksdb::Snapshot* const snapshot = db->GetSnapshot();
+       const auto number = snapshot->GetSequenceNumber();
+       db->ReleaseSnapshot(snapshot);
+       return std::to_string(number);
+     }},
+    {"GetApproximateSizes",
+     [&](DB* db) {
+       const rocksdb::Range range("k", "l");
+       uint64_t size = 0;
+       return text(db->GetApproximateSizes({}, family, &range, 1, &size)) + std::to_string(size);
+     }},
+    {"GetApproximateMemTableStats",
+     [&](DB* db) {
+       uint64_t count = 0;
+       uint64_t size = 0;
+       db->GetApproximateMemTableStats(family, rocksdb::Range("k", "l"), &count, &size);
+       return std::to_string(count) + " " + std::to_string(size);
+     }},
+    {"CompactFiles",
+     [&](DB* db) { return text(db->CompactFiles({}, family, {"/999999.sst"}, 1)); }},
+#if !TAMIS_ROCKSDB_SINCE(10, 0)
+    {"DeleteFile", [&](DB* db) { return text(db->DeleteFile("/999999.sst")); }},
+#endif
+    {"DisableManualCompaction",
+     [&](DB* db) {
+       db->DisableManualCompaction();
+       const Status refused = db->CompactRange({}, family, nullptr, nullptr);
+       db->EnableManualCompaction();
+       return text(refused);
+     }},
+    {"GetLiveFilesChecksumInfo",
+     [&](DB* db) {
+       const std::unique_ptr<rocksdb::FileChecksumList> list(rocksdb::NewFileChecksumList());
+       return text(db->GetLiveFilesChecksumInfo(list.get())) + std::to_string(list->size());
+     }},
+    {"GetPropertiesOfTablesInRange",
+     [&](DB* db) {
+       const rocksdb::Range range("k", "l");
+       rocksdb::TablePropertiesCollection some;
+       return text(db->GetPropertiesOfTablesInRange(family, &range, 1, &some)) +
+              std::to_string(some.size());
+     }},
+    {"GetStatsHistory",
+     [&](DB* db) {
+       std::unique_ptr<rocksdb::StatsHistoryIterator> history;
+       return text(db->GetStatsHistory(0, 1, &history));
+     }},
+    {"StartTrace",
+     [&](DB* db) {
+       const Status status = db->StartTrace({}, trace_to_nowhere());
+       return text(status) + text(db->EndTrace());
+     }},
+    {"StartIOTrace",
+     [&](DB* db) {
+       const Status status = db->StartIOTrace({}, trace_to_nowhere());
+       return text(status) + text(db->EndIOTrace());
+     }},
+    {"StartBlockCacheTrace",
+     [&](DB* db) {
+       const Status status = db->StartBlockCacheTrace({}, trace_to_nowhere());
+       return text(status) + text(db->EndBlockCacheTrace());
+     }},
+    {"CreateColumnFamilies",
+     [&](DB* db) {
+       std::vector<ColumnFamilyHandle*> made;
+       const Status status = db->CreateColumnFamilies(options_, {"one", "two"}, &made);
+       const Status dropped = db->DropColumnFamilies(made);
+       const Status again = made.empty() ? Status() : db->DropColumnFamily(made[0]);
+       for (ColumnFamilyHandle* handle : made) (void)db->DestroyColumnFamilyHandle(handle);
+       return text(status) + text(dropped) + text(again) + std::to_string(made.size());
+     }},
+    {"CreateColumnFamilyWithImport",
+     [&](DB* db) {
+       ColumnFamilyHandle* made = nullptr;
+       return text(db->CreateColumnFamilyWithImport(options_, "imported",
+                                                    rocksdb::ImportColumnFamilyOptions(),
+                                                    rocksdb::ExportImportFilesMetaData(), &made));
+     }},
+    {"IngestExternalFiles",
+     [&](DB* db) {
+       rocksdb::IngestExternalFileArg files;
+       files.column_family = family;
+       files.external_files = {path_ + "/missing"};
+       return text(db->IngestExternalFiles({files}));
+     }},
+    {"Resume", [&](DB* db) { return text(db->Resume()); }},
+    {"Get with a timestamp",
+     [&](DB* db) {
+       std::string value;
+       std::string timestamp;
+       return text(db->Get({}, family, Key(1), &value, &timestamp)) + value;
+     }},
+    {"MultiGet with timestamps",
+     [&](DB* db) {
+       std::vector<std::string> values;
+       std::vector<std::string> timestamps;
+       return text(db->MultiGet({}, {family}, {Key(1)}, &values, &timestamps)[0]);
+     }},
+    {"GetMergeOperands",
+     [&](DB* db) {
+       rocksdb::PinnableSlice operands[4];
+       rocksdb::GetMergeOperandsOptions options;
+       options.expected_max_number_of_operands = 4;
+       int count = 0;
+       return text(db->GetMergeOperands({}, family, Key(1), operands, &options, &count)) +
+              std::to_string(count);
+     }},
+    {"GetProperty",
+     [&](DB* db) {
+       std::string value;
+       return std::to_string(db->GetProperty(family, "rocksdb.levelstats", &value)) + value;
+     }},
+    {"GetMapProperty",
+     [&](DB* db) {
+       std::map<std::string, std::string> values;
+       return std::to_string(db->GetMapProperty(family, "rocksdb.cfstats", &values)) +
+              std::to_string(values.size());
+     }},
+    {"GetAggregatedIntProperty",
+     [&](DB* db) {
+       uint64_t value = 0;
+       return std::to_string(
+                  db->GetAggregatedIntProperty(DB::Properties::kEstimateNumKeys, &value)) +
+              std::to_string(value);
+     }},
+    {"NumberLevels", [&](DB* db) { return std::to_string(db->NumberLevels(family)); }},
+#if !TAMIS_ROCKSDB_SINCE(11, 0)
+    {"MaxMemCompactionLevel",
+     [&](DB* db) { return std::to_string(db->MaxMemCompactionLevel(family)); }},
+#endif
+    {"Level0StopWriteTrigger",
+     [&](DB* db) { return std::to_string(db->Level0StopWriteTrigger(family)); }},
+    {"GetName", [&](DB* db) { return db->GetName(); }},
+    {"GetEnv", [&](DB* db) { return std::to_string(db->GetEnv() == db_->GetBaseDB()->GetEnv()); }},
+    {"GetFileSystem",
+     [&](DB* db) {
+       return std::to_string(db->GetFileSystem() == db_->GetBaseDB()->GetFileSystem());
+     }},
+    {"GetOptions",
+     [&](DB* db) { return std::to_string(db->GetOptions(family).write_buffer_size); }},
+    {"GetDBOptions", [&](DB* db) { return std::to_string(db->GetDBOptions().listeners.size()); }},
+    {"GetLatestSequenceNumber",
+     [&](DB* db) { return std::to_string(db->GetLatestSequenceNumber()); }},
+    {"GetDbIdentity",
+     [&](DB* db) {
+       std::string identity;
+       return text(db->GetDbIdentity(identity)) + identity;
+     }},
+    {"GetDbSessionId",
+     [&](DB* db) {
+       std::string identity;
+       return text(db->GetDbSessionId(identity)) + identity;
+     }},
+    {"GetLiveFiles",
+     [&](DB* db) {
+       std::vector<std::string> files;
+       uint64_t size = 0;
+       return text(db->GetLiveFiles(files, &size, false)) + std::to_string(files.size());
+     }},
+    {"GetSortedWalFiles",
+     [&](DB* db) {
+       rocksdb::VectorLogPtr files;
+       return text(db->GetSortedWalFiles(files)) + std::to_string(files.size());
+     }},
+    {"GetCurrentWalFile",
+     [&](DB* db) {
+       std::unique_ptr<rocksdb::LogFile> file;
+       return text(db->GetCurrentWalFile(&file));
+     }},
+    {"GetCreationTimeOfOldestFile",
+     [&](DB* db) {
+       uint64_t time = 0;
+       return text(db->GetCreationTimeOfOldestFile(&time)) + std::to_string(time);
+     }},
+    {"GetUpdatesSince",
+     [&](DB* db) {
+       std::unique_ptr<rocksdb::TransactionLogIterator> updates;
+       return text(db->GetUpdatesSince(db->GetLatestSequenceNumber(), &updates));
+     }},
+    {"GetLiveFilesMetaData",
+     [&](DB* db) {
+       std::vector<rocksdb::LiveFileMetaData> files;
+       db->GetLiveFilesMetaData(&files);
+       return std::to_string(files.size());
+     }},
+    {"GetColumnFamilyMetaData",
+     [&](DB* db) {
+       rocksdb::ColumnFamilyMetaData metadata;
+       db->GetColumnFamilyMetaData(family, &metadata);
+       return std::to_string(metadata.file_count);
+     }},
+    {"GetAllColumnFamilyMetaData",
+     [&](DB* db) {
+       std::vector<rocksdb::ColumnFamilyMetaData> metadata;
+       db->GetAllColumnFamilyMetaData(&metadata);
+       return std::to_string(metadata.size());
+     }},
+    {"GetLiveFilesStorageInfo",
+     [&](DB* db) {
+       std::vector<rocksdb::LiveFileStorageInfo> files;
+       return text(db->GetLiveFilesStorageInfo({}, &files)) + std::to_string(files.size());
+     }},
+    {"VerifyChecksum", [&](DB* db) { return text(db->VerifyChecksum({})); }},
+    {"VerifyFileChecksums", [&](DB* db) { return text(db->VerifyFileChecksums({})); }},
+    {"GetPropertiesOfAllTables",
+     [&](DB* db) {
+       rocksdb::TablePropertiesCollection all;
+       return text(db->GetPropertiesOfAllTables(family, &all)) + std::to_string(all.size());
+     }},
+    {"SuggestCompactRange",
+     [&](DB* db) { return text(db->SuggestCompactRange(family, nullptr, nullptr)); }},
+    {"PromoteL0", [&](DB* db) { return text(db->PromoteL0(family, 0)); }},
+    {"TryCatchUpWithPrimary", [&](DB* db) { return text(db->TryCatchUpWithPrimary()); }},
+    {"GetFullHistoryTsLow",
+     [&](DB* db) {
+       std::string low;
+       return text(db->GetFullHistoryTsLow(family, &low));
+     }},
+    {"IncreaseFullHistoryTsLow",
+     [&](DB* db) { return text(db->IncreaseFullHistoryTsLow(family, "1")); }},
+    {"SyncWAL", [&](DB* db) { return text(db->SyncWAL()); }},
+    {"FlushWAL", [&](DB* db) { return text(db->FlushWAL(true)); }},
+    {"LockWAL",
+     [&](DB* db) {
+       const Status first = db->LockWAL();
+       return text(first) + text(db->UnlockWAL());
+     }},
+    {"PauseBackgroundWork",
+     [&](DB* db) {
+       const Status first = db->PauseBackgroundWork();
+       return text(first) + text(db->ContinueBackgroundWork());
+     }},
+    {"DisableFileDeletions",
+     [&](DB* db) {
+       const Status first = db->DisableFileDeletions();
+       return text(first) + text(EnableFileDeletions(db));
+     }},
+    {"EnableAutoCompaction", [&](DB* db) { return text(db->EnableAutoCompaction({family})); }},
+    {"SetOptions",
+     [&](DB* db) {
+       return text(db->SetOptions(family, {{"max_write_buffer_number", "3"}}));
+     }},
+    {"SetDBOptions",
+     [&](DB* db) {
+       return text(db->SetDBOptions({{"stats_dump_period_sec", "60"}}));
+     }},
+    {"ResetStats", [&](DB* db) { return text(db->ResetStats()); }},
+    {"EndTrace", [&](DB* db) { return text(db->EndTrace()); }},
+    {"EndIOTrace", [&](DB* db) { return text(db->EndIOTrace()); }},
+    {"EndBlockCacheTrace", [&](DB* db) { return text(db->EndBlockCacheTrace()); }},
+    {"NewDefaultReplayer",
+     [&](DB* db) {
+       std::unique_ptr<rocksdb::Replayer> replayer;
+       return text(db->NewDefaultReplayer({family}, nullptr, &replayer));
+     }},
+    {"NewIterators",
+     [&](DB* db) {
+       std::vector<rocksdb::Iterator*> iterators;
+       const Status status = db->NewIterators({}, {family}, &iterators);
+       for (rocksdb::Iterator* iterator : iterators) delete iterator;
+       return text(status) + std::to_string(iterators.size());
+     }},
   };
   for (const auto& [name, ask] : kQuestions) {
     EXPECT_EQ(ask(db_.get()), ask(db_->GetBaseDB())) << name;
@@ -554,14 +559,14 @@ TEST_F(FilteredDBTest, WithoutUsItIsAPlainDatabaseAgain) {
   rocksdb::DBOptions db_options;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   ASSERT_TRUE(rocksdb::LoadLatestOptions({}, path_, &db_options, &families).ok());
-  rocksdb::DB* plain = nullptr;
-  ASSERT_TRUE(rocksdb::DB::Open(options_, path_, &plain).ok());
+  std::unique_ptr<rocksdb::DB> plain;
+  ASSERT_TRUE(OpenDatabase(&plain, options_, path_).ok());
   std::string value;
   for (uint64_t i = 0; i < 3000; ++i) ASSERT_TRUE(plain->Get({}, Key(i), &value).ok());
   // Keys that the plain database writes while no filter is attached.
   for (uint64_t i = 3000; i < 6000; ++i) ASSERT_TRUE(plain->Put({}, Key(i), "v").ok());
   ASSERT_TRUE(plain->CompactRange({}, nullptr, nullptr).ok());
-  delete plain;
+  plain.reset();
   Open();
   db_->filter().WaitUntilCounted();
   EXPECT_GT(Compare(8000), 1900u);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/sst_keys.h"
 
 namespace tamis::lsm {
@@ -160,9 +161,24 @@ class Listener : public rocksdb::EventListener {
   }
   // The memtable's filter was retired. While no file is deleted, only this wakes the thread that
   // frees it.
-  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) noexcept override {
+  void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) noexcept override {
     state_->OnFlushed();
+#if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
+    if (state_->IsOther(db->GetName())) return;
+    Attempt([&] { state_->OnMemtableFlushed(info.cf_name); });
+#else
+    (void)db, (void)info;
+#endif
   }
+#if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
+  void OnMemTableSealed(const rocksdb::MemTableInfo& info) noexcept override {
+    Guarded(state_.get(), state_->FamilyNamed(info.cf_name),
+            [&] { state_->OnMemtableSealed(info.cf_name); });
+  }
+  void OnColumnFamilyHandleDeletionStarted(rocksdb::ColumnFamilyHandle* handle) override {
+    state_->ForgetHandle(handle);
+  }
+#endif
   // A compaction that cannot be noted has unknown inputs, like a compaction that was not announced.
   void OnCompactionBegin(rocksdb::DB* db,
                          const rocksdb::CompactionJobInfo& info) noexcept override {
@@ -193,11 +209,11 @@ class Listener : public rocksdb::EventListener {
 };
 
 // A memtable that tells its filter of each key before it takes it.
-class WatchedMemtable : public rocksdb::MemTableRep {
+class WatchedMemtable : public VersionedMemtable {
  public:
   WatchedMemtable(rocksdb::Allocator* allocator, std::shared_ptr<HookState> state, uint32_t family,
                   uint64_t guess)
-      : MemTableRep(allocator),
+      : VersionedMemtable(allocator),
         state_(std::move(state)),
         family_(family),
         filter_(state_->tree().MemtableMade(family, guess)) {}
@@ -278,7 +294,6 @@ class WatchedMemtable : public rocksdb::MemTableRep {
     if (filter_ != nullptr) filter_->Add(HashOf(handle));
   }
 
-  std::unique_ptr<rocksdb::MemTableRep> memtable_;
   const std::shared_ptr<HookState> state_;
   const uint32_t family_;
   const std::shared_ptr<MemtableFilter> filter_;  // none: the family passes through
@@ -481,6 +496,69 @@ void HookState::HaveCounted(const std::set<uint32_t>& families) {
     if (!uncounted_.contains(family) && !arriving_.contains(family)) {
       tree_->ClearDoubts(family, kIngestion);
     }
+  }
+}
+
+void HookState::ShowHandle(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle) {
+  const std::lock_guard lock(handles_mutex_);
+  db_ = db;
+  handles_.emplace(handle->GetID(), handle);
+  CheckMemtables(handle->GetID());  // one may have come while the database was open without us
+}
+
+void HookState::ForgetHandle(rocksdb::ColumnFamilyHandle* handle) {
+  const std::lock_guard lock(handles_mutex_);
+  std::erase_if(handles_, [&](const auto& at) { return at.second == handle; });
+}
+
+void HookState::ForgetHandles() {
+  const std::lock_guard lock(handles_mutex_);
+  db_ = nullptr;
+  handles_.clear();
+}
+
+std::optional<uint64_t> HookState::ImmutableMemtables(uint32_t family) const {
+  // The handle of the default family is often destroyed at once: RocksDB has one of its own.
+  const auto at = handles_.find(family);
+  rocksdb::ColumnFamilyHandle* const handle = at != handles_.end() ? at->second
+                                              : family == 0        ? db_->DefaultColumnFamily()
+                                                                   : nullptr;
+  uint64_t count = 0;
+  if (handle == nullptr ||
+      !db_->GetIntProperty(handle, rocksdb::DB::Properties::kNumImmutableMemTable, &count)) {
+    return std::nullopt;
+  }
+  return count;
+}
+
+void HookState::CheckMemtables(uint32_t family) {
+  if (tree_->faults().ignore_bypass) return;
+  // Memtables of ours can be flushed meanwhile, but no new one is made. One ends when RocksDB takes
+  // it from its list, under its mutex; and the one that is written is ours, but not immutable.
+  uint64_t ours = tree_->MemtableCount(family);
+  std::optional<uint64_t> immutable;
+  while (true) {
+    immutable = ImmutableMemtables(family);
+    const uint64_t now = tree_->MemtableCount(family);
+    if (now == ours) break;
+    ours = now;
+  }
+  if (ours == 0) return;  // they are not watched, which is a doubt of its own
+  if (!immutable.has_value() || *immutable + 1 > ours) tree_->AddDoubts(family, kBypass);
+}
+
+void HookState::OnMemtableSealed(const std::string& family_name) {
+  const std::lock_guard lock(handles_mutex_);
+  const auto family = FamilyNamed(family_name);
+  if (db_ != nullptr && family.has_value()) CheckMemtables(*family);
+}
+
+void HookState::OnMemtableFlushed(const std::string& family_name) {
+  const std::lock_guard lock(handles_mutex_);
+  const auto family = FamilyNamed(family_name);
+  if (db_ != nullptr && family.has_value() && (tree_->DoubtsOf(*family) & kBypass) != 0 &&
+      ImmutableMemtables(*family) == 0u) {
+    tree_->ClearDoubts(*family, kBypass);
   }
 }
 

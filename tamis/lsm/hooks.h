@@ -77,6 +77,19 @@ class HookState {
   // TakeUncounted answers again.
   void HaveCounted(const std::set<uint32_t>& families);
 
+  // Since RocksDB 10 a batch can become an immutable memtable as it is, which no factory makes and
+  // whose keys no hook is told of until it is flushed (DB::IngestWriteBatchWithIndex,
+  // TransactionOptions::commit_bypass_memtable). It comes with a seal of the family's memtable,
+  // which is announced before the keys of the batch can be read. So at each seal the immutable
+  // memtables that RocksDB has are compared with those that our factory has made: if there is one
+  // more, the family passes through until no immutable memtable is left.
+  // From ShowHandle on, until ForgetHandles; a handle that is deleted is forgotten before.
+  void ShowHandle(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle);
+  void ForgetHandle(rocksdb::ColumnFamilyHandle* handle);
+  void ForgetHandles();
+  void OnMemtableSealed(const std::string& family_name);
+  void OnMemtableFlushed(const std::string& family_name);
+
   // Events of another database are ignored, even if it was opened with our options.
   void SetDatabase(const std::string& name);
   bool IsOther(const std::string& database) const;
@@ -91,6 +104,11 @@ class HookState {
     std::vector<uint64_t> hashes;
   };
 
+  // The number of the family's immutable memtables; nullopt: RocksDB cannot be asked.
+  // REQUIRES: handles_mutex_ is held.
+  std::optional<uint64_t> ImmutableMemtables(uint32_t family) const;
+  void CheckMemtables(uint32_t family);  // REQUIRES: handles_mutex_ is held
+
   void Wake();
   void ForgetCollectionsOfThread();  // REQUIRES: mutex_ is held
 
@@ -102,6 +120,10 @@ class HookState {
   std::set<uint32_t> uncounted_;
   std::multiset<uint32_t> arriving_;
   std::string database_;  // "" = not known yet
+  // Held while RocksDB is asked, so never taken by a thread that holds RocksDB's mutex.
+  std::mutex handles_mutex_;
+  rocksdb::DB* db_ = nullptr;
+  std::multimap<uint32_t, rocksdb::ColumnFamilyHandle*> handles_;
   std::mutex waking_;
   std::function<void()> wake_;
 };

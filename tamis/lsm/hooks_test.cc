@@ -7,6 +7,8 @@
 
 #include <filesystem>
 
+#include "tamis/lsm/rocksdb_version.h"
+
 namespace tamis::lsm {
 namespace {
 
@@ -26,10 +28,8 @@ class HooksTest : public testing::Test {
 
   void Open() {
     options_.create_if_missing = true;
-    rocksdb::DB* opened = nullptr;
-    const auto status = rocksdb::DB::Open(options_, path_ + "/db", &opened);
+    const auto status = OpenDatabase(&db_, options_, path_ + "/db");
     ASSERT_TRUE(status.ok()) << status.ToString();
-    db_.reset(opened);
     state_->SetDatabase(db_->GetName());
     state_->NameFamily("default", 0);
     state_->tree().ClearDoubts(0, kNotShown);
@@ -106,9 +106,8 @@ TEST_F(HooksTest, AnotherDatabaseOpenedWithTheSameOptionsDisturbsNothing) {
   Open();
   ASSERT_TRUE(db_->Put({}, "a", "v").ok());
   ASSERT_TRUE(db_->Flush({}).ok());
-  rocksdb::DB* opened = nullptr;
-  ASSERT_TRUE(rocksdb::DB::Open(db_->GetOptions(), path_ + "/other", &opened).ok());
-  const std::unique_ptr<rocksdb::DB> other(opened);
+  std::unique_ptr<rocksdb::DB> other;
+  ASSERT_TRUE(OpenDatabase(&other, db_->GetOptions(), path_ + "/other").ok());
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(other->Put({}, "b", "v").ok());
     ASSERT_TRUE(other->Flush({}).ok());

@@ -13,6 +13,7 @@
 
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/key_file.h"
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/tree_filter.h"
 
 namespace tamis::lsm {
@@ -113,8 +114,9 @@ TEST_F(KeyFilePlaceTest, WithoutTheDatabasesEnvThereAreNoKeyFiles) {
   options_.env = env_.get();
   auto filter = *DatabaseFilter::Create({.directory = path_ + "/keys"});
   filter->Attach(&options_);
-  rocksdb::DB* opened = nullptr;
-  ASSERT_TRUE(rocksdb::DB::Open(options_, path_, &opened).ok());
+  std::unique_ptr<rocksdb::DB> made;
+  ASSERT_TRUE(OpenDatabase(&made, options_, path_).ok());
+  rocksdb::DB* const opened = made.release();
   db_ = std::make_unique<FilteredDB>(
       opened, filter, std::vector<rocksdb::ColumnFamilyHandle*>{opened->DefaultColumnFamily()});
   filter->WaitUntilCounted();

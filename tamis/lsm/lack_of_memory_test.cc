@@ -15,6 +15,7 @@
 #include "tamis/base/testing/failing_allocations.h"
 #include "tamis/lsm/database_filter.h"
 #include "tamis/lsm/hooks.h"
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/sorted_hashes.h"
 
 namespace tamis::lsm {
@@ -159,10 +160,9 @@ TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedPutsItsFamilyInDoubt) {
     AttachTo(state, static_cast<rocksdb::ColumnFamilyOptions*>(&options));
     options.memtable_factory = std::make_shared<Failing>(options.memtable_factory, turn, only_one);
     std::filesystem::remove_all(path_ + "/db");
-    rocksdb::DB* opened = nullptr;
-    EXPECT_TRUE(rocksdb::DB::Open(options, path_ + "/db", &opened).ok());
+    std::unique_ptr<rocksdb::DB> db;
+    EXPECT_TRUE(OpenDatabase(&db, options, path_ + "/db").ok());
     const uint64_t failed = FailingAllocations::failed();
-    std::unique_ptr<rocksdb::DB> db(opened);
     tree.EndCounting();
     for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(db->Put({}, Key(i), "v").ok());
     EXPECT_EQ(Denied(tree, 0, 10), 0u);
@@ -353,18 +353,18 @@ TEST_F(LackOfMemoryTest, TheCountingThreadTriesAgain) {
   std::filesystem::create_directories(path_);
   rocksdb::Options options;
   options.create_if_missing = true;
-  rocksdb::DB* opened = nullptr;
-  ASSERT_TRUE(rocksdb::DB::Open(options, path_ + "/db", &opened).ok());
+  std::unique_ptr<rocksdb::DB> opened;
+  ASSERT_TRUE(OpenDatabase(&opened, options, path_ + "/db").ok());
   for (int file = 0; file < 3; ++file) {
     ASSERT_TRUE(opened->Put({}, Key(static_cast<uint64_t>(file)), "v").ok());
     ASSERT_TRUE(opened->Flush({}).ok());
   }
-  delete opened;
+  opened.reset();
   const auto filter = *DatabaseFilter::Create({.directory = path_ + "/keys"});
   filter->Attach(&options);
-  ASSERT_TRUE(rocksdb::DB::Open(options, path_ + "/db", &opened).ok());
-  FailingThread db(opened);
-  filter->Start(&db, {opened->DefaultColumnFamily()});
+  ASSERT_TRUE(OpenDatabase(&opened, options, path_ + "/db").ok());
+  FailingThread db(opened.release());
+  filter->Start(&db, {db.DefaultColumnFamily()});
   filter->WaitUntilCounted();
   filter->WaitUntilSettled();
   EXPECT_GE(db.looks, 4u);

@@ -136,6 +136,12 @@ void MemtableFilters::End(const MemtableFilter* filter) noexcept {
   }
 }
 
+uint64_t MemtableFilters::Count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint64_t>(
+      std::ranges::count_if(*current_, [](const auto& one) { return !one->has_ended_; }));
+}
+
 uint64_t MemtableFilters::size_bytes() const {
   const std::lock_guard lock(mutex_);
   uint64_t size = 0;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tamis/lsm/rocksdb_version.h"
 #include "tamis/lsm/sst_keys.h"
 
 namespace tamis::lsm {
@@ -206,11 +207,9 @@ Status StoredDatabase::Open(uint64_t cache_bytes, std::shared_ptr<DatabaseFilter
   rocksdb::DBOptions options = options_;
   if (filter != nullptr) filter->Attach(&options, &opened);
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* db = nullptr;
-  const auto status = rocksdb::DB::OpenForReadOnly(options, directory_, opened, &handles, &db);
+  const auto status = OpenDatabaseForReadOnly(&db_, options, directory_, opened, &handles);
   if (!status.ok()) return Explain("open the database", status);
-  db_.reset(db);
-  base_ = db;
+  base_ = db_.get();
   size_t next = 0;
   for (Family& family : families_) {
     if (family.is_comparator_known) family.handle = handles[next++];

@@ -27,6 +27,7 @@ std::string DoubtNames(Doubts doubts) {
       {kUnreadable, "a file of it cannot be counted"},
       {kSecondary, "another process writes it"},
       {kDropped, "it was dropped, and its name is another one's"},
+      {kBypass, "a batch bypassed its memtables"},
       {kNoMemory, "memory ran out when keys of it were to be noted"},
   };
   std::string names;
@@ -195,6 +196,12 @@ void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) noe
   if (Family* const made = families_[family].load(std::memory_order_acquire)) {
     made->memtables.End(filter);
   }
+}
+
+uint64_t TreeFilter::MemtableCount(uint32_t family) const {
+  if (family >= kMaxFamilies) return 0;
+  const Family* const made = families_[family].load(std::memory_order_acquire);
+  return made == nullptr ? 0 : made->memtables.Count();
 }
 
 // --- key files ---------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counte
 inline constexpr Doubts kSecondary = 128;  // another process writes the database
 inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new one of its name
 inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
+inline constexpr Doubts kBypass = 1024;    // a memtable of it was not made by our factory
 // Doubts that stay until the database is opened again; the files of such a family need not be
 // known.
 inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
@@ -120,6 +121,9 @@ class TreeFilter {
   std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
   // A memtable ends: its keys are in files that are counted, or gone for good.
   void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
+  const Faults& faults() const { return options_.faults; }
+  // Memtables that were made and have not ended: the one that is written, and immutable ones.
+  uint64_t MemtableCount(uint32_t family) const;
   uint64_t HashOf(uint32_t family, std::string_view key) const;
 
   // --- files -----------------------------------------------------------------------------------

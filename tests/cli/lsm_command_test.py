@@ -170,11 +170,15 @@ class LsmCommandTest(unittest.TestCase):
         self.assertEqual(report["entries"], 5 * 20000)
         self.assertEqual([one["what"] for one in report["times"]],
                          ["keys that are not, Get", "keys that are not, MultiGet of 32",
+                          "neighbours that are not, Get", "neighbours that are not, MultiGet of 32",
                           "keys that are there, Get", "keys that are there, MultiGet of 32"])
-        absent, present = report["blocks"]
+        absent, neighbours, present = report["blocks"]
         self.assertEqual(absent["found"], 0)
+        self.assertEqual(neighbours["found"], 0)
+        self.assertEqual(neighbours["lookups"], 2000)
         self.assertEqual(present["found"], present["lookups"])
         self.assertLess(absent["filtered"], absent["stock"] / 3)
+        self.assertLess(neighbours["filtered"], neighbours["stock"] / 3)
         keys = os.path.join(self.directory.name, "keys")
         with open(keys, "w") as file:
             file.write("key-000000007919\nabsent\n")

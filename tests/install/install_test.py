@@ -220,7 +220,7 @@ class InstallTest(unittest.TestCase):
         files = sorted(os.path.relpath(os.path.join(directory, name), prefix)
                        for directory, _, names in os.walk(prefix) for name in names)
         self.assertEqual([path for path in files if path.endswith(".h")],
-                         ["include/tamis/lsm/%s.h" % name for name in ("database_filter", "filtered_db")])
+                         ["include/tamis/lsm/%s.h" % name for name in ("database_filter", "filtered_db", "rocksdb_version")])
         alone = self.configure("lsm-alone", project=os.path.join(HERE, "lsm_consumer"), prefix=prefix)
         self.assertNotEqual(alone.returncode, 0)
         self.assertIn("tamis::lsm needs tamis::filter", alone.stderr)
@@ -233,6 +233,18 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(printed[0], "100000 keys: found 100000, and 0 that were never put")
         self.assertEqual(printed[1], "nearly all of the others were denied at once: yes")
         self.assertEqual(printed[-1], "without the filter: the same answers")
+
+    def test_the_filter_for_a_rocksdb_of_c_functions(self):
+        prefix = os.path.join(self.work, "lsm-c")
+        run("cmake", "--install", BUILD, "--component", "lsm_c", "--prefix", prefix)
+        lib = os.path.join(prefix, os.path.relpath(self.lib, self.prefix))
+        program = os.path.join(self.work, "rocksdb_filter")
+        source = os.path.join(HERE, "..", "..", "examples", "rocksdb_filter.c")
+        run(CC, "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-I" + os.path.join(prefix, "include"), "-L" + lib,
+            "-ltamis_lsm", "-lrocksdb", *FLAGS, "-o", program)
+        printed = run(program, os.path.join(self.work, "rocksdb-c"), LD_LIBRARY_PATH=lib)
+        self.assertEqual(printed, "1000 of 1000 keys found, 0 of 2000 absent ones; the filter excluded nearly all of "
+                         "these\n")
 
     def test_the_program_and_the_sqlite_extension(self):
         prefix = os.path.join(self.work, "program")

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tamis/lsm/key_file.h"
+#include "tamis/lsm/rocksdb_version.h"
 
 namespace {
 
@@ -67,9 +68,9 @@ rocksdb::Options MakeOptions() {
 }
 
 std::unique_ptr<rocksdb::DB> Open(const rocksdb::Options& options, const std::string& path) {
-  rocksdb::DB* db = nullptr;
-  Check(rocksdb::DB::Open(options, path, &db));
-  return std::unique_ptr<rocksdb::DB>(db);
+  std::unique_ptr<rocksdb::DB> db;
+  Check(tamis::lsm::OpenDatabase(&db, options, path));
+  return db;
 }
 
 std::string Key(uint64_t i) {

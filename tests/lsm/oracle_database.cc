@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tamis/lsm/rocksdb_version.h"
 #include "tests/lsm/foreign_assertions.h"
 
 namespace tamis::lsm {
@@ -44,33 +45,57 @@ class OtherMachine : public rocksdb::CompactionService {
  public:
   explicit OtherMachine(std::string path) : path_(std::move(path)) {}
   const char* Name() const override { return "OtherMachine"; }
+#if TAMIS_ROCKSDB_SINCE(9, 1)
+  rocksdb::CompactionServiceScheduleResponse Schedule(const rocksdb::CompactionServiceJobInfo& info,
+                                                      const std::string& input) override {
+    Note(info, input);
+    return {std::to_string(info.job_id), rocksdb::CompactionServiceJobStatus::kSuccess};
+  }
+  rocksdb::CompactionServiceJobStatus Wait(const std::string& job, std::string* result) override {
+    return Compact(std::stoull(job), result);
+  }
+#else
   rocksdb::CompactionServiceJobStatus StartV2(const rocksdb::CompactionServiceJobInfo& info,
                                               const std::string& input) override {
-    const std::lock_guard lock(mutex_);
-    inputs_[info.job_id] = input;
+    Note(info, input);
     return rocksdb::CompactionServiceJobStatus::kSuccess;
   }
   rocksdb::CompactionServiceJobStatus WaitForCompleteV2(
       const rocksdb::CompactionServiceJobInfo& info, std::string* result) override {
+    return Compact(info.job_id, result);
+  }
+#endif
+
+ private:
+  struct Job {
+    std::string database;
     std::string input;
+  };
+
+  void Note(const rocksdb::CompactionServiceJobInfo& info, const std::string& input) {
+    const std::lock_guard lock(mutex_);
+    jobs_[info.job_id] = {info.db_name, input};
+  }
+  rocksdb::CompactionServiceJobStatus Compact(uint64_t id, std::string* result) {
+    Job job;
     {
       const std::lock_guard lock(mutex_);
-      input = std::move(inputs_[info.job_id]);
-      inputs_.erase(info.job_id);
+      job = std::move(jobs_[id]);
+      jobs_.erase(id);
     }
     rocksdb::CompactionServiceOptionsOverride options;
     options.merge_operator = std::make_shared<LastOperand>();
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory());
     const std::string output = path_ + "/" + std::to_string(next_.fetch_add(1));
-    const Status status = rocksdb::DB::OpenAndCompact(info.db_name, output, input, result, options);
+    const Status status =
+        rocksdb::DB::OpenAndCompact(job.database, output, job.input, result, options);
     return status.ok() ? rocksdb::CompactionServiceJobStatus::kSuccess
                        : rocksdb::CompactionServiceJobStatus::kFailure;
   }
 
- private:
   const std::string path_;
   std::mutex mutex_;
-  std::map<uint64_t, std::string> inputs_;
+  std::map<uint64_t, Job> jobs_;
   std::atomic<uint64_t> next_{0};
 };
 
@@ -164,7 +189,9 @@ Status OracleDatabase::OpenBase(rocksdb::DBOptions db_options,
     rocksdb::TransactionDB::PrepareWrap(&db_options, &families, &compacted);
   }
   if (config.kind == Kind::kPlain || config.wraps_filter) {
-    status = rocksdb::DB::Open(db_options, path, families, &handles, &base);
+    std::unique_ptr<rocksdb::DB> opened;
+    status = OpenDatabase(&opened, db_options, path, families, &handles);
+    base = opened.release();
   } else if (config.kind == Kind::kOptimistic) {
     status =
         rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles, &optimistic);

@@ -53,7 +53,7 @@ class Life {
 
  private:
   void Finish() {
-    (void)database_.db->EnableFileDeletions(true);
+    (void)EnableFileDeletions(database_.db.get());
     for (ColumnFamilyHandle* family : database_.fixed) {
       (void)database_.db->SetOptions(family, {{"disable_auto_compactions", "true"}});
     }

@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "tamis/lsm/rocksdb_version.h"
+
 namespace tamis::lsm {
 namespace {
 
@@ -45,7 +47,7 @@ void OracleMishaps::Disturb() {
     if (database_.drops_files && database_.config.style != Style::kFifo) DropFiles();
   } else if (choice < 68) {
     if (std::exchange(keeps_files_, !keeps_files_)) {
-      (void)database_.db->EnableFileDeletions(false);
+      (void)EnableFileDeletions(database_.db.get());
     } else {
       (void)database_.db->DisableFileDeletions();
     }
