@@ -25,6 +25,7 @@ OPENED = ["java.io", "java.nio", "sun.nio.ch", "java.lang", "jdk.internal.ref", 
           "java.util.concurrent", "java.net"]
 GUARD = "tamis.hbase.SchemaGuard"
 ROW_MISSED = 3  # the exit code of a drive that missed a row, and of no other failure
+FAILED = 2
 # Time beyond SECONDS for a drive that waits in vain.
 PATIENCE = 900
 ACCESS = "org.apache.hadoop.hbase.security.access.AccessController"
@@ -88,7 +89,7 @@ class CoprocessorTest(unittest.TestCase):
 
     def test_many_writers_on_two_handlers_lose_no_row(self):
         """Fifty writers on two handlers, and the server's JMX metrics. If puts do not wait for coordinators,
-        coordinators miss rows."""
+        coordinators miss rows; if polls are answered that queue behind the puts, the drive sees that."""
         local("start", "1", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
               "-D", "hbase.regionserver.handler.count=2", "-D", "hbase.regionserver.info.port=0",
               "-D", "hbase.regionserver.info.bindAddress=127.0.0.1")
@@ -96,6 +97,9 @@ class CoprocessorTest(unittest.TestCase):
         local("stop", "rs1")
         local("start", "rs1", "-D", "tamis.faults=NO_WAIT")
         self.drive("HandlersDrive", expected=ROW_MISSED)
+        local("stop", "rs1")
+        local("start", "rs1", "-D", "tamis.faults=POLLS_OF_ANY_PRIORITY")
+        self.drive("HandlersDrive", expected=FAILED)
 
     def test_jar_keeps_to_the_rights_of_hbase(self):
         local("start", "1", "--jar", JAR, "-D", "hbase.security.authorization=true",

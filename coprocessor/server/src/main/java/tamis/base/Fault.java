@@ -11,6 +11,10 @@ import java.util.concurrent.atomic.AtomicLong;
 public enum Fault {
   /** Puts do not wait for coordinators. */
   NO_WAIT,
+  /** Puts queue behind those that wait for a coordinator that is stuck. */
+  QUEUED_FOR_THE_STUCK,
+  /** A poll that queues behind the puts that wait for it is answered. */
+  POLLS_OF_ANY_PRIORITY,
   /** A mutation without a log entry stays one. */
   SKIP_WAL_KEPT,
   /** A marker is believed after a snapshot was restored or cloned, too. */

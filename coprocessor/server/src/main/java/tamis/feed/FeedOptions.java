@@ -14,8 +14,12 @@ public final class FeedOptions {
   public long silenceNs = TimeUnit.SECONDS.toNanos(10);
   int maxCoordinators = 16;
   int maxListeners = 64;
-  /** Bound of waiting puts: half of HBase's handlers. */
+  /** So many puts wait, half of HBase's handlers; further ones queue. */
   public int maxWaiting = 15;
+  /** No put queues once none of those that wait was acknowledged for so long: a refused client pauses as long. */
+  public long patienceNs = TimeUnit.MILLISECONDS.toNanos(100);
+  /** A put queues for so long at the most. */
+  public long maxQueuedNs = TimeUnit.MILLISECONDS.toNanos(500);
   /** Bound of parked polls: they share their handlers with hbase:meta. */
   int maxParked = 4;
   long maxParkedNs = TimeUnit.SECONDS.toNanos(1);

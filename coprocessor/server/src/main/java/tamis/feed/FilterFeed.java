@@ -135,9 +135,11 @@ public final class FilterFeed {
   private final Map<Long, Coordinator> coordinators = new HashMap<>();
   private int parked;
   private int waiting;
+  private long progressAt; // when a waiting put was acknowledged last, or the first of those that wait began to
   private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
   private final Condition news = lock.newCondition(); // for parked polls
   private final Condition applied = lock.newCondition(); // for puts
+  private final Condition room = lock.newCondition(); // for puts that queue
 
   public FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
     this.server = server;
@@ -506,19 +508,46 @@ public final class FilterFeed {
     return locked(() -> floor(clock.getAsLong()));
   }
 
-  /** True while so many puts wait that a further one should be refused before it does anything. */
+  /** True while so many puts wait that a further one has to queue. */
   public boolean isCrowded() {
     return locked(() -> waiting >= options.maxWaiting);
+  }
+
+  /**
+   * Queues a put, which is not written yet, until fewer than options.maxWaiting wait. Returns false, for the put to be
+   * refused, if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting
+   * handlers are held for options.patienceNs at the most without any put being acknowledged.
+   */
+  public boolean awaitRoom() throws InterruptedException {
+    lock.lock();
+    try {
+      long end = clock.getAsLong() + options.maxQueuedNs;
+      while (waiting >= options.maxWaiting) {
+        long now = clock.getAsLong();
+        long left = end - now;
+        if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
+        if (left <= 0) return false;
+        waitNs(room, left);
+      }
+      return true;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Returns true once every coordinator with a live lease has applied the event, or false at the deadline. */
   public boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
     lock.lock();
-    ++waiting;
+    if (waiting++ == 0) progressAt = clock.getAsLong();
+    boolean waited = false;
     try {
       while (true) {
         long now = clock.getAsLong();
-        if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) return true;
+        if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) {
+          if (waited) progressAt = now;
+          return true;
+        }
+        waited = true;
         if (now - deadline >= 0) return false;
         long next = deadline;
         for (Coordinator coordinator : coordinators.values()) {
@@ -528,6 +557,7 @@ public final class FilterFeed {
       }
     } finally {
       --waiting;
+      room.signal();
       lock.unlock();
     }
   }

@@ -96,28 +96,45 @@ public final class IndexMaintenance {
     boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
     if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
-    if (!building && region.host.isCrowded()) {
-      throw refused(region, "too many writes wait for coordinators");
-    }
     try {
+      // Once a condition of a request is evaluated, nobody can say that nothing was done.
+      if (context.caller.conditions != null && region.host.isCrowded()) queue(region);
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
         throw refused(region, "a check or a recount of its indexes begins");
       }
       context.inside = true;
       context.locks = RowLocks.acquire(region.id, rows.keySet(), LOCK_TIMEOUT_NS);
+      if (context.locks == null) {
+        throw refused(region, "other writes lock the rows for too long");
+      }
+      Fault.allocate();
+      new Effect(region, batch, context, rows, building).run();
+      boolean queues = !building && context.caller.conditions == null && region.host.isCrowded();
+      if (queues && willWait(context)) queue(region);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new java.io.InterruptedIOException("interrupted while waiting for the locks of rows");
+      throw new java.io.InterruptedIOException("interrupted while waiting for other writes");
     }
-    if (context.locks == null) {
-      throw refused(region, "other writes lock the rows for too long");
-    }
-    Fault.allocate();
-    new Effect(region, batch, context, rows, building).run();
     Fault.allocate();
     // New entries are counted before a reader can see them.
     if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
     if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
+  }
+
+  /** Queues while so many writes wait for coordinators that this one cannot, too. */
+  private static void queue(IndexedRegion region) throws IOException, InterruptedException {
+    if (!region.host.awaitRoom()) throw refused(region, "too many writes wait for coordinators");
+  }
+
+  /** Whether the write will wait for coordinators, as far as is known before it is counted. */
+  private static boolean willWait(BatchContext context) {
+    IndexedRegion region = context.region;
+    if (!region.host.isAcknowledged(region.acknowledgeAfter.get())) return true;
+    for (Map.Entry<Integer, List<IndexEntry>> ofIndex : byIndex(context.held).entrySet()) {
+      IndexFilter filter = region.filters.get(ofIndex.getKey());
+      if (filter != null && filter.wouldWait(ofIndex.getValue())) return true;
+    }
+    return false;
   }
 
   private static void count(BatchContext context) {

@@ -7,8 +7,14 @@ public interface RegionHost {
   /** The server stops or aborts. */
   boolean isEnding();
 
-  /** True while so many writes wait for coordinators that further ones are refused. */
+  /** True while so many writes wait for coordinators that a further one has to queue. */
   boolean isCrowded();
+
+  /** Queues until fewer writes wait. False: a coordinator is stuck, and the write has to be refused. */
+  boolean awaitRoom() throws InterruptedException;
+
+  /** Whether coordinators have applied the event with this number, and all before it. */
+  boolean isAcknowledged(long sequence);
 
   /** A write is committed that made and removed so many entries. */
   void wrote(int added, int removed);

@@ -19,11 +19,20 @@ public final class Acknowledgements {
     this.metrics = metrics;
   }
 
-  /** True while so many writes wait that further ones are refused. */
+  /** True while so many writes wait that a further one has to queue. */
   boolean isCrowded() {
-    boolean crowded = feed != null && feed.isCrowded();
-    if (crowded) metrics.writesTurnedAway.increment();
-    return crowded;
+    return feed != null && feed.isCrowded();
+  }
+
+  /** Queues until fewer writes wait. False: the write has to be refused. */
+  boolean awaitRoom() throws InterruptedException {
+    boolean room = feed == null || feed.awaitRoom();
+    if (!room) metrics.writesTurnedAway.increment();
+    return room;
+  }
+
+  boolean isAcknowledged(long sequence) {
+    return feed == null || sequence <= feed.acknowledgedFloor();
   }
 
   /** Waits until coordinators have applied the event, or lost their leases. False: not in time. */

@@ -64,6 +64,16 @@ public final class RegionServerState implements RegionHost {
   }
 
   @Override
+  public boolean awaitRoom() throws InterruptedException {
+    return acknowledgements.awaitRoom();
+  }
+
+  @Override
+  public boolean isAcknowledged(long sequence) {
+    return acknowledgements.isAcknowledged(sequence);
+  }
+
+  @Override
   public void wrote(int added, int removed) {
     metrics.entriesWritten.add(added);
     metrics.entriesRemoved.add(removed);

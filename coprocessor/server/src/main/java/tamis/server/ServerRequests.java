@@ -5,6 +5,8 @@ import java.io.InterruptedIOException;
 import java.util.HashSet;
 import java.util.Set;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ipc.RpcCall;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.RegionServerStoppedException;
 import org.apache.hadoop.hbase.security.AccessDeniedException;
@@ -81,7 +83,20 @@ public final class ServerRequests implements Endpoint.Requests {
     return searches.search(request);
   }
 
+  /**
+   * A poll without a handler of its own would queue behind the writes that wait until it comes, and each of these would
+   * wait until the lease ends.
+   */
+  private static void refuseLowPriority() throws DoNotRetryIOException {
+    RpcCall call = RpcServer.getCurrentCall().orElse(null);
+    if (call == null || call.getPriority() > HConstants.QOS_THRESHOLD || Fault.POLLS_OF_ANY_PRIORITY.isOn()) return;
+    throw new DoNotRetryIOException("cannot answer a poll of priority " + call.getPriority()
+        + ": it queues behind the writes that wait for it; send it with a priority above " + HConstants.QOS_THRESHOLD
+        + ", for example 100, for which HBase has handlers of their own");
+  }
+
   private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
+    refuseLowPriority();
     if (state.feed == null) throw new IOException("cannot answer a poll yet: the region server is starting; retry");
     Set<Integer> tables = state.server.secured ? state.readers.tablesOf(state.regions.all()) : null;
     Ownership ownership = state.server.ownership;

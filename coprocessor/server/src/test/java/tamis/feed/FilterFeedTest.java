@@ -10,8 +10,11 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
 import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
@@ -361,6 +364,89 @@ class FilterFeedTest {
     assertTrue(acknowledged[0]);
     assertEquals(0, feed.waiting());
     assertFalse(feed.isCrowded());
+  }
+
+  /** A thread that runs until it waits for something. */
+  private static Thread waiting(Callable<Boolean> work, AtomicReference<Boolean> result) {
+    Thread thread = new Thread(() -> {
+      try {
+        result.set(work.call());
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
+      }
+    });
+    thread.start();
+    while (thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+    return thread;
+  }
+
+  @Test
+  void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
+    options.maxWaiting = 1;
+    assertTrue(feed.awaitRoom());
+    poll(1, 0);
+    long number = closed(1);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    AtomicReference<Boolean> room = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
+    now += options.patienceNs / 2;
+    Thread queued = waiting(feed::awaitRoom, room);
+    assertEquals(1, feed.waiting());
+    poll(1, number);
+    put.join();
+    queued.join();
+    assertTrue(acknowledged.get());
+    assertTrue(room.get());
+  }
+
+  /** Returns whether a put is refused while another one waits for a coordinator that says nothing. */
+  private boolean isRefusedBehindAStuckOne() throws Exception {
+    options.maxWaiting = 1;
+    poll(1, 0);
+    poll(2, 0);
+    long number = closed(1);
+    poll(2, number); // only one of them is stuck
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
+    now += options.patienceNs;
+    poll(2, number);
+    AtomicReference<Boolean> room = new AtomicReference<>(true);
+    Thread queued = new Thread(() -> {
+      try {
+        room.set(feed.awaitRoom());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    });
+    queued.start();
+    while (queued.isAlive() && queued.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+    poll(1, number);
+    put.join();
+    queued.join();
+    return !room.get();
+  }
+
+  @Test
+  void noPutQueuesWhileACoordinatorIsStuck() throws Exception {
+    assertTrue(isRefusedBehindAStuckOne());
+  }
+
+  @Test
+  void putQueuesForAStuckCoordinatorWithoutTheRule() throws Exception {
+    Fault.only(Fault.QUEUED_FOR_THE_STUCK);
+    try {
+      assertFalse(isRefusedBehindAStuckOne());
+    } finally {
+      Fault.only();
+    }
+  }
+
+  @Test
+  void putQueuesForABoundedTime() throws Exception {
+    options.maxWaiting = 0;
+    options.patienceNs = 100 * SECOND;
+    options.maxQueuedNs = 0;
+    assertFalse(feed.awaitRoom());
   }
 
   @Test

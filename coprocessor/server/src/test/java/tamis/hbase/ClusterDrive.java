@@ -202,8 +202,9 @@ public final class ClusterDrive {
     while (!stop && failed < 200) {
       try {
         long sent = System.nanoTime();
-        byte[] reply =
-            call(regionsOf.get(server), "Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
+        byte[] reply = new ServerCalls(connection, NAME, 1)
+                           .poll(regionsOf.get(server).getRegion().getStartKey(),
+                               copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
         Cluster.PollReply parsed = Cluster.PollReply.parseFrom(reply);
         // Any server may have answered, if the region has moved; the copy is of this one.
         if (!server.endsWith("," + parsed.getStartCode())) throw new IOException("another server");

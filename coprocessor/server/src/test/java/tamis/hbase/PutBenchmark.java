@@ -101,6 +101,7 @@ public final class PutBenchmark {
   private final List<BenchedTable> tables = new ArrayList<>();
   private final List<CoordinatorProgram> coordinators = new ArrayList<>();
   private ServerFigures server;
+  private final List<Runnable> measured = new ArrayList<>(); // they print figures
   private final AtomicInteger failed = new AtomicInteger();
 
   private PutBenchmark(Connection connection, String[] words) {
@@ -235,6 +236,29 @@ public final class PutBenchmark {
     return String.format(Locale.ROOT, format, values);
   }
 
+  /** A line of docs/BENCHMARKS.md (bench/page.py). */
+  private static void report(String work, String beside, String now, double ratio, String goal) {
+    System.out.println(text("figure: %s | %s | %s | %.2fx | %s", work, beside, now, ratio, goal));
+  }
+
+  private void report(Kind kind, int threads, List<List<Result>> results) {
+    double none = median(results.get(0), r -> r.perSecond);
+    for (int i = 0; i < tables.size(); ++i) {
+      if (tables.get(i).keeper != BenchedTable.Keeper.TAMIS) continue;
+      List<Result> tamis = results.get(i);
+      List<Result> floor = results.get(i - 1);
+      int indexes = tables.get(i).indexes;
+      String work = text("%s, %d threads, %d indexes", kind.text, threads, indexes);
+      boolean first = kind == Kind.KNOWN && threads == 16 && indexes == 1;
+      report(work, "no index", text("%.0f/s; %.0f/s", median(tamis, r -> r.perSecond), none),
+          median(tamis, r -> r.perSecond) / none, first ? ">= 0.85" : "");
+      if (server == null) continue;
+      report("the same, CPU of the server for each row", "a client that writes the same cells",
+          text("%.0f us; %.0f us", median(tamis, r -> r.cpu), median(floor, r -> r.cpu)),
+          median(tamis, r -> r.cpu) / median(floor, r -> r.cpu), kind.size > 1 ? "<= 1.3" : "");
+    }
+  }
+
   private void compare(Kind kind, int threads, List<String> ofServer) throws Exception {
     for (BenchedTable table : tables) measure(table, kind, threads, roundNs() / 4); // to warm up
     List<List<Result>> results = new ArrayList<>();
@@ -257,6 +281,7 @@ public final class PutBenchmark {
     }
     System.out.println(line + " |");
     ofServer.add(costs + " |");
+    measured.add(() -> report(kind, threads, results));
   }
 
   private void head(String what) {
@@ -277,10 +302,10 @@ public final class PutBenchmark {
       int[] threads = kind.size == 1 ? numbers("threads", "1,16,64,256") : new int[] {BATCH_THREADS};
       for (int n : threads) compare(kind, n, ofServer);
     }
-    if (server == null) return;
     System.out.println();
-    head("server, for each row: CPU, us; allocated, KiB; log, bytes");
-    ofServer.forEach(System.out::println);
+    if (server != null) head("server, for each row: CPU, us; allocated, KiB; log, bytes");
+    if (server != null) ofServer.forEach(System.out::println);
+    measured.forEach(Runnable::run);
   }
 
   /** Calls each quarter of a second, from two seconds before the coordinator is stopped until two after it goes on. */

@@ -146,8 +146,8 @@ public final class RightsDrive {
   /** How many regions a coordinator of this user hears of. */
   private static String poll(Connection connection) throws Exception {
     Cluster.PollRequest request = Cluster.PollRequest.newBuilder().setCoordinator(System.nanoTime()).build();
-    Cluster.PollReply reply = Cluster.PollReply.parseFrom(
-        new ServerCalls(connection, NAME, 1).call(new byte[0], "Poll", request.toByteArray()));
+    Cluster.PollReply reply =
+        Cluster.PollReply.parseFrom(new ServerCalls(connection, NAME, 1).poll(new byte[0], request.toByteArray()));
     long opened =
         reply.getEventsList()
             .stream()

@@ -26,6 +26,7 @@ import tamis.server.Endpoint;
 
 /** Our messages to the servers of a table of a real cluster, by a plain client. */
 final class ServerCalls {
+  static final int POLL_PRIORITY = 100;
   private static final Random RANDOM = new Random();
 
   private final Connection connection;
@@ -53,6 +54,14 @@ final class ServerCalls {
       }
       return ((ByteString) answer.getField(answer.getDescriptorForType().findFieldByName("bytes"))).toByteArray();
     }
+  }
+
+  /** Polls the server of the row's region by the priority that polls need: one call, not repeated. */
+  byte[] poll(byte[] row, byte[] request) throws IOException {
+    HRegionLocation region = connection.getRegionLocator(name).getRegionLocation(row, true);
+    if (region.getServerName() == null) throw new IOException("the region is nowhere");
+    return callDirectly(
+        connection, region.getServerName(), region.getRegion().getRegionName(), "Poll", request, POLL_PRIORITY);
   }
 
   /** To this server, whatever the region is said to be on: one call, not repeated. */

@@ -165,8 +165,9 @@ public final class ZombieDrive {
     while (!stop) {
       try {
         long sent = System.nanoTime();
-        Cluster.PollReply reply =
-            Cluster.PollReply.parseFrom(ask("Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(100)).toByteArray()));
+        Cluster.PollReply reply = Cluster.PollReply.parseFrom(
+            ServerCalls.callDirectly(connection, old.getServerName(), old.getRegion().getRegionName(), "Poll",
+                copy.request(TimeUnit.MILLISECONDS.toNanos(100)).toByteArray(), ServerCalls.POLL_PRIORITY));
         copy.apply(reply, sent);
         if (reply.getLeaseNs() > 0) leases.incrementAndGet();
       } catch (IOException e) {

@@ -84,6 +84,33 @@ class FeedTest {
     }
   }
 
+  /** While many writes wait, another one queues only if it would wait, too; one that is refused is counted nowhere. */
+  @Test
+  void onlyAWriteThatWouldWaitQueues() throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.patienceNs = 0; // it is refused rather than that it queues
+    FilterFeed feed = TestServer.start(options);
+    try (RegionForTest test = newRegion()) {
+      IndexedRegion region = test.indexed();
+      TestServer.open(region);
+      byte[] row = Bytes.toBytes("row");
+      put(test, row, "known");
+      FeedCopy copy = new FeedCopy(99);
+      for (int i = 0; i < 3; ++i) { // the last poll acknowledges
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + SECOND), System.nanoTime());
+      }
+      options.maxWaiting = 0;
+      put(test, row, "known");
+      IndexFilter filter = region.filters.get(1);
+      long entries = filter.entries();
+      assertThrows(org.apache.hadoop.hbase.RegionTooBusyException.class, () -> put(test, row, "new"));
+      assertEquals(entries, filter.entries());
+      assertTrue(excludes(copy, region, "new"));
+      options.maxWaiting = 15;
+      put(test, row, "known");
+    }
+  }
+
   private static RegionForTest newRegion() throws Exception {
     tamis.pb.Table.Index.Builder byA = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64);
     tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(byA).build();
