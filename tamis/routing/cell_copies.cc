@@ -1,6 +1,7 @@
 #include "tamis/routing/cell_copies.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <utility>
 
@@ -91,6 +92,40 @@ void CellCopies::RemoveThoseWithout(uint64_t version, uint32_t first, uint32_t l
       may->SetWord(word, may->Word(word) & ~(of->usable.Word(word) & ~columns[word]));
     }
   }
+}
+
+std::vector<CellCopies::FirstCell> CellCopies::FirstCellsIn(uint64_t version, uint32_t first,
+                                                            uint32_t last, bool backward) const {
+  constexpr size_t kMostWords = 1 << 16;  // to read
+  std::vector<FirstCell> begins;
+  for (const auto& of : versions_) {
+    if (of->version != version || first > last || last >= of->bits.cells()) continue;
+    RegionBits left = of->usable;  // those that no cell was found of
+    std::vector<uint64_t> row(of->bits.columns() / 64);
+    begins.resize(std::max(begins.size(), left.size()));
+    const uint32_t end = backward ? first : last;
+    uint32_t cell = backward ? last : first;
+    for (size_t read = row.size();; read += row.size()) {
+      std::ranges::fill(row, 0);
+      of->bits.AddAnyIn(cell, cell, row);
+      for (size_t word = 0; word < std::min(row.size(), left.words()); ++word) {
+        for (uint64_t bits = row[word] & left.Word(word); bits != 0; bits &= bits - 1) {
+          const size_t slot = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+          begins[slot] = {.known = true, .cell = cell};
+        }
+        left.SetWord(word, left.Word(word) & ~row[word]);
+      }
+      const bool has_ended = cell == end;
+      if (has_ended || read > kMostWords || left.Find(0, true) == left.size()) {
+        const uint32_t next = backward ? cell - 1 : cell + 1;
+        left.ForEach(
+            [&](size_t slot) { begins[slot] = {.known = true, .none = has_ended, .cell = next}; });
+        break;
+      }
+      cell = backward ? cell - 1 : cell + 1;
+    }
+  }
+  return begins;
 }
 
 size_t CellCopies::SizeBytes() const {

@@ -64,6 +64,17 @@ class CellCopies {
   // Removes from *may the regions that certainly have no value in a cell of [first, last].
   void RemoveThoseWithout(uint64_t version, uint32_t first, uint32_t last, RegionBits* may) const;
 
+  // Where the values of a region begin in a range of cells.
+  struct FirstCell {
+    bool known = false;
+    bool none = false;  // the region has no value there
+    uint32_t cell = 0;  // it has none before this cell
+  };
+  // By slot, for the cells of [first, last]; slots at the end may be missing. `backward`: from the
+  // last cell on. A bounded number of cells is looked at.
+  std::vector<FirstCell> FirstCellsIn(uint64_t version, uint32_t first, uint32_t last,
+                                      bool backward) const;
+
   size_t SizeBytes() const;
   // By how much it would grow if the copy's column were loaded, where there are so many slots.
   size_t GrowthBytes(Slot slot, size_t slots) const;

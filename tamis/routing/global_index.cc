@@ -652,9 +652,36 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
   return route;
 }
 
+namespace {
+
+std::vector<CellCopies::FirstCell> FirstCellsOf(const CellCopies& copies,
+                                                const GlobalIndex::Wanted& wanted, bool largest) {
+  if (wanted.cells == nullptr) return {};
+  const CellMap& map = *wanted.cells;
+  const uint32_t last = wanted.high.empty() ? map.cells() - 1 : map.CellOf(wanted.high);
+  return copies.FirstCellsIn(map.version(), map.CellOf(wanted.low), last, largest);
+}
+
+// Moves the smallest or largest value of a region to where its cells begin.
+void Narrow(const CellMap& map, const CellCopies::FirstCell& begin, bool largest,
+            std::optional<std::string>* value) {
+  if (!begin.known || !value->has_value()) return;
+  if (begin.none) {
+    value->reset();
+  } else if (!largest) {
+    *value = std::max(**value, map.LowestOf(begin.cell));
+  } else if (begin.cell + 1 < map.cells()) {
+    // Values of the cell are less than any of a later one.
+    const std::string above = map.LowestOf(begin.cell + 1);
+    if (map.CellOf(above) > begin.cell) *value = std::min(**value, above);
+  }
+}
+
+}  // namespace
+
 std::vector<GlobalIndex::Bound> GlobalIndex::Bounds(uint32_t table_id, const KeyRanges& keys,
-                                                    uint32_t index_id, bool largest,
-                                                    Time now) const {
+                                                    uint32_t index_id, bool largest, Time now,
+                                                    const Wanted& wanted) const {
   std::shared_lock lock(state_->mutex);
   std::vector<Bound> bounds;
   auto found = state_->tables.find(table_id);
@@ -666,13 +693,16 @@ std::vector<GlobalIndex::Bound> GlobalIndex::Bounds(uint32_t table_id, const Key
   const Faults& faults = state_->options.faults;
   if (!faults.stale_bounds) state_->AddWithoutLease(table_id, now, &unknown);
   if (!faults.unknown_bounds) copies->second.AddUnknown(&unknown);
+  const auto begins = FirstCellsOf(copies->second.cells(), wanted, largest);
   size_t next = 0;  // position; ranges may lie in one region
   for (const KeyRange& range : keys.ranges()) {
     const auto [begin, end] = layout.Positions(range);
     for (size_t i = std::max(begin, next); i < end; ++i) {
       const Slot slot = layout.at(i);
       if (!unknown.Get(slot)) {
-        bounds.push_back({layout.range(slot), copies->second.EndOf(slot, largest)});
+        auto value = copies->second.EndOf(slot, largest);
+        if (slot < begins.size()) Narrow(*wanted.cells, begins[slot], largest, &value);
+        bounds.push_back({layout.range(slot), std::move(value)});
       }
     }
     next = std::max(next, end);

@@ -34,6 +34,7 @@
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/key_ranges.h"
 #include "tamis/routing/routing_term.h"
+#include "tamis/table/cell_map.h"
 
 namespace tamis {
 
@@ -74,11 +75,18 @@ class GlobalIndex {
     KeyRange keys;                     // of the region
     std::optional<std::string> value;  // encoded, the smallest or the largest; nullopt: no entry
   };
+  // The values that a search wants of that column: low <= value < high; an empty high is no bound.
+  // By the map of the index's cells, bounds lie closer to the values that are wanted. The largest
+  // value of a bound by cells is none of the region, and perhaps a longer string.
+  struct Wanted {
+    std::string low, high;
+    const CellMap* cells;  // nullptr: all values are
+  };
   // The bounds of the regions that overlap the keys, in key order, as of `now`. A bound holds while
   // a filter would: regions that Find could not exclude, whatever it is asked, are not here.
   // REQUIRES: now is at or after the start of the query.
   std::vector<Bound> Bounds(uint32_t table_id, const KeyRanges& keys, uint32_t index_id,
-                            bool largest, Time now) const;
+                            bool largest, Time now, const Wanted& wanted = {}) const;
 
   // For each region that overlaps the searched keys: why it was excluded, or that it was not. Shown
   // to users; a search does not need it. Visits all these regions.

@@ -192,6 +192,35 @@ class Scene {
   Answer AskAnything(size_t map) {
     return Ask(random_.Uniform(kValues), random_.OneIn(2) ? 0 : random_.Uniform(200), map);
   }
+  struct Bounds {
+    int wrong = 0;    // regions with a value outside of their bound
+    int better = 0;   // bounds that cells improved
+    int nothing = 0;  // regions that are known to hold no value of the range
+  };
+  // The bounds of the regions for values between low and high, both included.
+  Bounds BoundsOf(uint64_t low, uint64_t high, bool largest, size_t map) {
+    const Time now = executor_.Now();
+    const GlobalIndex::Wanted wanted{Encoded(low), Encoded(high + 1), maps_[map].get()};
+    const auto plain = coordinator_.Bounds(kTable, KeyRanges::All(), kIndex, largest, now);
+    const auto bounds = coordinator_.Bounds(kTable, KeyRanges::All(), kIndex, largest, now, wanted);
+    EXPECT_EQ(bounds.size(), plain.size());
+    Bounds seen;
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      const auto& bound = bounds[i].value;
+      seen.better += bound != plain[i].value;
+      seen.nothing += !bound.has_value();
+      for (uint64_t region = 0; region < kRegions; ++region) {
+        if (StartOf(region) != bounds[i].keys.start) continue;
+        const auto& values = standing_[region];
+        seen.wrong += std::any_of(values.begin(), values.end(), [&](uint64_t value) {
+          if (value < low || value > high) return false;
+          const std::string encoded = Encoded(value);
+          return !bound.has_value() || (largest ? encoded > *bound : encoded < *bound);
+        });
+      }
+    }
+    return seen;
+  }
   Random& random() { return random_; }
   GlobalIndex& coordinator() { return coordinator_; }
 
@@ -231,6 +260,38 @@ TEST(CellRoutingTest, ExcludesNoRegionThatHoldsAValueOfTheRange) {
   // A region follows one of the two maps, and is asked whenever the other one is asked by.
   EXPECT_GT(excluded, hitless / 3);
   EXPECT_GT(by_cells, 100u);
+}
+
+TEST(CellRoutingTest, BoundsOfARangeHoldItsValues) {
+  int better = 0, nothing = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Scene scene(seed, {});
+    Random& random = scene.random();
+    for (int step = 0; step < 2000; ++step) {
+      scene.Step();
+      if (step % 200 != 0) continue;
+      scene.PollToTheEnd();
+      for (int i = 0; i < 20; ++i) {
+        const uint64_t low = random.Uniform(kValues);
+        const uint64_t high = random.OneIn(2) ? kValues : low + random.Uniform(100);
+        const auto seen = scene.BoundsOf(low, high, random.OneIn(2), random.Uniform(2));
+        ASSERT_EQ(seen.wrong, 0);
+        better += seen.better;
+        nothing += seen.nothing;
+      }
+    }
+  }
+  EXPECT_GT(better, kRegions * 100);
+  EXPECT_GT(nothing, kRegions * 10);
+}
+
+TEST(CellRoutingTest, CellsOfAnotherMapTellNoBounds) {
+  Scene scene(3, {});
+  scene.PollToTheEnd();
+  const uint64_t middle = kValues / 2;
+  EXPECT_EQ(scene.BoundsOf(middle, kValues, false, 0).better, kRegions);
+  EXPECT_EQ(scene.BoundsOf(middle, kValues, false, 1).better, 0);
 }
 
 TEST(CellRoutingTest, RegionsOfAnotherMapAreAsked) {
