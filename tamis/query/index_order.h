@@ -14,6 +14,7 @@
 #include <span>
 
 #include "tamis/query/search_options.h"
+#include "tamis/table/ordered_bounds.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
 
@@ -24,9 +25,13 @@ struct IndexOrder {
   bool descending = false;
   size_t columns = 0;   // leading ones of the index that decide the order, held ones included
   bool by_key = false;  // the order goes on with columns of the row key
+  // Positions in the order are values of the index's first column alone.
+  bool ends_with_first() const { return columns == 1 && !by_key; }
   // The index is sparse: rows with NULL in its first column, which follow all others, are not in
   // it.
   bool nulls_follow = false;
+  // Every row of the answer has its value of the index's first column, as encoded there, in it.
+  OrderedBounds first_values = {};
 };
 
 // The facts about a column that hold in every row of an answer, by the condition of the search.

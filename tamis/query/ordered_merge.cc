@@ -62,8 +62,7 @@ std::string OrderedMerge::BoundOf(const KeyRange& keys) const {
   }
   if (!unknown.empty() || first.empty()) return "";
   // Entries with the largest value are above the value itself where more columns follow.
-  const bool more = options_.order.columns > 1 || options_.order.by_key;
-  if (descending && more) first = PrefixEnd(first);
+  if (descending && !options_.order.ends_with_first()) first = PrefixEnd(first);
   if (options_.stream.ranges().empty()) return first;
   if (!descending) return std::max(first, options_.stream.ranges().begin()->low());
   const std::string& high = options_.stream.ranges().rbegin()->high();
@@ -136,11 +135,20 @@ std::pair<Row, bool> OrderedMerge::Take(SubRangeAt sub_range) {
   from.rows.pop_back();
   from.position = std::move(from.positions.back());
   from.positions.pop_back();
+  const std::string position = from.position;
   Place(sub_range);
+  if (IsTooLate(position)) return {std::move(row), false};
+  last_ = position;
   if (!options_.each_once) return {std::move(row), true};
   const auto key = KeyFormat(*schema_).Encode(row);
   const bool is_new = !key.ok() || given_.insert(*key).second;
   return {std::move(row), is_new};
+}
+
+// No row that stood there at the start of the search comes so late.
+bool OrderedMerge::IsTooLate(const std::string& position) const {
+  return (!last_.empty() && IsBefore(position, last_)) ||
+         (last_tie_.has_value() && position.starts_with(*last_tie_));
 }
 
 // The common beginning of the positions of the rows among which whole values decide this one's
@@ -159,7 +167,7 @@ bool OrderedMerge::IsTieComplete() const {
 
 Row OrderedMerge::TakeTied() {
   if (tie_.has_value()) {
-    tie_.reset();
+    last_tie_ = std::exchange(tie_, std::nullopt);
     std::ranges::stable_sort(
         tied_, [&](const Row& a, const Row& b) { return ComesBefore(options_.terms, a, b); });
     std::ranges::reverse(tied_);

@@ -5,7 +5,8 @@
 // it has rows; of its last one, when more may follow; and before it was asked a bound: the smallest
 // (or, descending, the largest) value that its region holds, as the copies of the regions' state
 // told at the start of the search. A sub-range of which nothing is known comes before all others. A
-// row is given out when no sub-range can have one before it.
+// row is given out when no sub-range can have one before it. A row that came to stand before rows
+// that were given out, since it was written during the search, is left out.
 //
 // Positions are encoded values of the columns that decide the order, so that rows that are equal
 // there need not wait for one another. Values that are cut in the index are equal as far as entries
@@ -59,6 +60,9 @@ class OrderedMerge {
   template <class Fn>
   std::optional<Row> Next(Fn&& emptied);
 
+  // The row that was given out with this key counts as not given out.
+  void Forget(const std::string& key) { given_.erase(key); }
+
   // The sub-ranges without rows that have to be asked for the next rows, as many as these: all that
   // nothing is known of, and the first ones by their positions.
   std::vector<SubRangeAt> Needed(uint64_t rows) const;
@@ -82,7 +86,8 @@ class OrderedMerge {
   bool IsTieComplete() const;
   Row TakeTied();
   std::optional<SubRangeAt> Ready() const;
-  std::pair<Row, bool> Take(SubRangeAt sub_range);  // false: it was given out before
+  std::pair<Row, bool> Take(SubRangeAt sub_range);  // false: it is not to be given out
+  bool IsTooLate(const std::string& position) const;
 
   const SchemaPtr schema_;
   const Options options_;
@@ -91,8 +96,10 @@ class OrderedMerge {
   Items items_;
   std::unordered_map<const SubRange*, Items::iterator> places_;
   std::unordered_set<std::string> given_;  // keys
-  std::optional<std::string> tie_;         // positions of the rows that are collected begin so
-  std::vector<Row> tied_;                  // once they are complete: the next one last
+  std::string last_;                     // position of the last row that was taken to be given out
+  std::optional<std::string> last_tie_;  // that was given out
+  std::optional<std::string> tie_;       // positions of the rows that are collected begin so
+  std::vector<Row> tied_;                // once they are complete: the next one last
 };
 
 template <class Fn>

@@ -122,6 +122,16 @@ TEST_F(OrderedMergeTest, RegionsWithoutABoundAreAlwaysAsked) {
   EXPECT_EQ(Needed(1), (std::set<int>{0}));
 }
 
+TEST_F(OrderedMergeTest, ARowThatWasWrittenTooLateForItsPlaceIsLeftOut) {
+  Begin({{.column = 1}}, 0, 1, 3);
+  Bound({10, 20, 30});
+  PlaceAll();
+  Answer(0, {RowOf(1, 10), RowOf(2, 15)}, true);
+  EXPECT_EQ(Given(), (Ids{1, 2}));
+  Answer(1, {RowOf(11, 12), RowOf(12, 15), RowOf(13, 20)}, true);
+  EXPECT_EQ(Given(), (Ids{12, 13})) << "12 comes before 15, which was given out";
+}
+
 TEST_F(OrderedMergeTest, ARowDoesNotWaitForRegionsThatBeginWithItsValue) {
   Begin({{.column = 1, .descending = true}}, 0, 1, 3);
   Bound({7, 7, 7});

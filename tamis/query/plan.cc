@@ -405,12 +405,20 @@ std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
     return condition != nullptr && !condition->null && condition->values.has_value() &&
            condition->values->size() == 1;
   };
-  return FindIndexOrder(
+  auto order = FindIndexOrder(
       schema, options.order,
       {.is_held = is_held,
        .is_null = is_null,
        .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); },
        .has_rows = [&](const IndexSpec& index) { return HasRowsOf(index, conjunction); }});
+  if (!order.has_value()) return order;
+  const ColumnCondition* first = conjunction.Of(order->index->columns[0]);
+  if (first == nullptr) return order;
+  if (first->bounds.has_value()) order->first_values = *first->bounds;
+  if (first->values.has_value() && !first->values->empty()) {
+    order->first_values = {first->values->front(), PrefixEnd(first->values->back())};
+  }
+  return order;
 }
 
 // ---- Branches

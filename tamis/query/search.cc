@@ -20,10 +20,12 @@ constexpr size_t kRequestsForLimit = 8;
 
 }  // namespace
 
-Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options)
+Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options,
+               KeyRanges only)
     : context_(std::move(context)),
       schema_(std::move(schema)),
       options_(std::move(options)),
+      only_(std::move(only)),
       due_(context_->options.requests_in_flight),
       answers_(context_->executor) {
   grouping_ =
@@ -43,6 +45,7 @@ Result<std::optional<RowGroup>> Search::NextRow() {
     begun_ = true;
     if (Status status = Begin(); !status.ok()) ended_ = status;
   }
+  if (first_.has_value()) return NextFirst();
   return sorts_ ? NextSorted() : NextFound();
 }
 
@@ -65,6 +68,51 @@ Result<std::optional<RowGroup>> Search::NextSorted() {
   Row row = std::move(sorted_->back());
   sorted_->pop_back();
   return std::optional(RowGroup{.row = ShownOf(std::move(row))});
+}
+
+Result<std::optional<RowGroup>> Search::NextFirst() {
+  while (first_->empty()) {
+    if (options_.limit > 0 && first_->given() >= options_.limit) return std::optional<RowGroup>();
+    std::vector<Row> entries;
+    for (uint64_t missing = first_->Missing(wanted_at_once()); missing > 0; --missing) {
+      TAMIS_ASSIGN_OR_RETURN(auto entry, NextFound());
+      if (!entry.has_value()) break;
+      entries.push_back(std::move(entry->row));
+    }
+    if (entries.empty()) return std::optional<RowGroup>();
+    TAMIS_RETURN_IF_ERROR(ReadRowsOf(entries));
+  }
+  return std::optional(RowGroup{.row = ShownOf(first_->Take())});
+}
+
+Status Search::ReadRowsOf(const std::vector<Row>& entries) {
+  SearchOptions options{.predicate = options_.predicate,
+                        .columns = options_.columns,
+                        .use_filters = false,
+                        .use_indexes = false,
+                        .timeout = deadline_ - context_->executor->Now(),
+                        .cancelled = options_.cancelled};
+  if (options.columns.has_value()) {
+    for (const OrderTerm& term : options_.order) options.columns->push_back(term.column);
+  }
+  Search search(context_, schema_, std::move(options), first_->KeysOf(entries));
+  std::vector<Row> rows;
+  for (;;) {
+    TAMIS_ASSIGN_OR_RETURN(auto row, search.Next());
+    if (!row.has_value()) break;
+    rows.push_back(std::move(row->row));
+  }
+  for (const Explain::Number& number : Explain::Numbers()) {
+    explain_.*number.value += search.explain_.*number.value;
+  }
+  for (const Explain::Time& time : Explain::Times()) {
+    explain_.*time.value += search.explain_.*time.value;
+  }
+  servers_asked_.merge(search.servers_asked_);
+  first_->Add(entries, std::move(rows), [this](const std::string& key) {
+    if (merge_.has_value()) merge_->Forget(key);
+  });
+  return Status::Ok();
 }
 
 Result<std::optional<RowGroup>> Search::NextFound() {
@@ -104,7 +152,21 @@ Status Search::Begin() {
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
   EnqueueAll();
+  if (plan_.order.has_value() && FirstRows::Applies(*schema_, *plan_.order, options_) &&
+      MayAskSeveralRegions()) {
+    first_.emplace(schema_, *plan_.order->index, options_.order);
+    explain_.reason += FirstRows::kReason;
+  }
   return Status::Ok();
+}
+
+// One region gives no row too many.
+bool Search::MayAskSeveralRegions() const {
+  if (regions_ == nullptr || sub_ranges_.size() > 1) return true;
+  if (sub_ranges_.empty()) return false;
+  const KeyRange& keys = sub_ranges_.front().range;
+  const auto next = std::ranges::upper_bound(*regions_, keys.start, {}, &RegionInfo::start);
+  return next != regions_->end() && (keys.end.empty() || next->start < keys.end);
 }
 
 void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm>& order) {
@@ -119,6 +181,7 @@ void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm
                 .order = order});
   merge_.reset();
   sub_ranges_.clear();
+  plan_.keys = plan_.keys.Intersect(only_);
   for (const KeyRange& range : plan_.keys.ranges()) sub_ranges_.push_back({.range = range});
   if (plan_.order.has_value()) BeginOrder();
 }
@@ -132,8 +195,11 @@ void Search::BeginOrder() {
                                        .each_once = options_.limit > 0 || options_.first_rows > 0,
                                        .stop_early = context_->options.faults.stop_before_bounds});
   if (options_.use_filters) {
+    GlobalIndex::Wanted wanted{.low = order.first_values.low, .high = order.first_values.high};
+    if (!order.descending || order.ends_with_first()) wanted.cells = order.index->cell_map.get();
     merge_->SetBounds(context_->global->Bounds(schema_->id, plan_.keys, order.index->id,
-                                               order.descending, context_->executor->Now()));
+                                               order.descending, context_->executor->Now(),
+                                               wanted));
   }
   for (auto at = sub_ranges_.begin(); at != sub_ranges_.end(); ++at) merge_->Place(at);
 }
@@ -153,6 +219,7 @@ bool Search::IsShown(uint32_t column) const {
 }
 
 bool Search::IsWanted(uint32_t column) const {
+  if (first_.has_value() && !first_->IsInEntry(column)) return false;
   if (IsShown(column)) return true;
   const auto of_index = [&](const IndexSpec& index) {
     return std::ranges::find(index.columns, column) != index.columns.end();
@@ -227,7 +294,7 @@ std::optional<RowGroup> Search::TakeRow() {
     auto row = merge_->Next([this](SubRangeAt at) { Emptied(at); });
     if (!row.has_value()) return std::nullopt;
     fruitless_rounds_ = doublings_ = 0;
-    return RowGroup{.row = ShownOf(*std::move(row))};
+    return RowGroup{.row = first_.has_value() ? *std::move(row) : ShownOf(*std::move(row))};
   }
   if (options_.key_order ? sub_ranges_.empty() : ready_.empty()) return std::nullopt;
   const SubRangeAt sub_range = options_.key_order ? sub_ranges_.begin() : ready_.front();
@@ -251,7 +318,7 @@ void Search::Emptied(SubRangeAt sub_range) {
 
 uint64_t Search::Missing() const {
   if (sorts_) return 0;
-  const uint64_t wanted = limit() > 0 ? limit() : options_.first_rows;
+  const uint64_t wanted = wanted_at_once();
   return wanted - std::min(fetched_, wanted);
 }
 
@@ -412,7 +479,7 @@ void Search::MakeNeededDue() {
   constexpr uint64_t kMostDoublings = 12;
   constexpr uint64_t kLeastRows = 4;  // of a sub-range, in one reply
   due_.Clear();
-  const uint64_t wanted = limit() > 0 ? limit() : options_.first_rows;
+  const uint64_t wanted = wanted_at_once();
   const uint64_t rows = wanted > given_ ? wanted - given_ : std::max<uint64_t>(1, given_);
   if (requests_.empty()) doublings_ = std::min(fruitless_rounds_, kMostDoublings);
   const std::vector<SubRangeAt> needed = merge_->Needed(rows << doublings_);
@@ -656,7 +723,7 @@ void Search::Conclude() {
     if (!plan_.keys.Overlaps({region.start, region.end})) ++explain_.regions_excluded_by_key;
   }
   explain_.servers_total = servers.size();
-  explain_.rows_returned = given_;
+  explain_.rows_returned = first_.has_value() ? first_->given() : given_;
   explain_.regions_asked = rows_of_region_.size();
   explain_.servers_asked = servers_asked_.size();
   explain_.regions_scanned = scanned_.size();

@@ -28,6 +28,7 @@
 #include "tamis/query/coordinator.h"
 #include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
+#include "tamis/query/first_rows.h"
 #include "tamis/query/ordered_merge.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
@@ -39,7 +40,9 @@ namespace tamis {
 
 class Search final : public FoundRows {
  public:
-  Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options);
+  // Rows with other keys than `only` do not count.
+  Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options,
+         KeyRanges only = KeyRanges::All());
 
   // An exception on the way ends the search with its status.
   Result<std::optional<RowGroup>> Next() override;
@@ -69,12 +72,18 @@ class Search final : public FoundRows {
   Result<std::optional<RowGroup>> NextRow();
   Result<std::optional<RowGroup>> NextFound();   // as the servers give them, or merged
   Result<std::optional<RowGroup>> NextSorted();  // of all that there are
+  Result<std::optional<RowGroup>> NextFirst();   // of entries that were found
+  Status ReadRowsOf(const std::vector<Row>& entries);
+  bool MayAskSeveralRegions() const;
   Status Begin();
   void MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm>& order);
   void BeginOrder();
   // The rows with NULL, which follow in an order by a sparse index. False: there is nothing more.
   bool BeginNulls();
-  uint64_t limit() const { return sorts_ ? 0 : options_.limit; }
+  uint64_t limit() const { return sorts_ || first_.has_value() ? 0 : options_.limit; }
+  uint64_t wanted_at_once() const {
+    return options_.limit > 0 ? options_.limit : options_.first_rows;
+  }
   bool IsShown(uint32_t column) const;   // the caller wants its value
   bool IsWanted(uint32_t column) const;  // by the caller, or for the order
   Row ShownOf(Row row) const;            // with NULL where the caller wants no value
@@ -110,6 +119,7 @@ class Search final : public FoundRows {
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;
   const SearchOptions options_;
+  const KeyRanges only_;
   bool grouping_ = false;  // rows may come as groups
   Plan plan_;
   Time deadline_{};
@@ -129,6 +139,7 @@ class Search final : public FoundRows {
   bool nulls_follow_ = false;               // rows with NULL are still to come
   bool sorts_ = false;                      // no index gives the order: all rows are sorted here
   std::optional<std::vector<Row>> sorted_;  // the next one last
+  std::optional<FirstRows> first_;          // rows are found as entries and read afterwards
   // With rows; not in key order, where the first sub-range alone matters.
   std::deque<SubRangeAt> ready_;
   TableCache::Regions regions_;

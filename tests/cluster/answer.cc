@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tamis/query/index_order.h"
+
 namespace tamis {
 
 namespace {
@@ -27,17 +29,23 @@ std::optional<Answer::Fault> Answer::FindFault(const TableSchema& schema,
     const auto found = states.find(key);
     return found != states.end() && found->second.size() > 1;
   };
+  const bool at_once = one_instant && order.empty();
   if (limit > 0 && rows.size() > limit) return Fault{"more rows than the limit", {}};
   std::set<int64_t> found;
   std::optional<int64_t> last;
+  const Row* last_row = nullptr;
   for (const Row& row : rows) {
     const int64_t key = row[0].int64();
     const std::string name = "row " + std::to_string(key);
     if (key_order && last.has_value() && key < *last) {
       return Fault{"rows are not in key order", {}};
     }
+    if (last.has_value() && ComesBefore(order, row, *last_row)) {
+      return Fault{name + " comes too late in the order", {}};
+    }
     last = key;
-    if (!found.insert(key).second && (one_instant || !changed(key))) {
+    last_row = &row;
+    if (!found.insert(key).second && (at_once || !changed(key))) {
       return Fault{name + " was returned twice for " + predicate.ToString(schema), {}};
     }
     if (!predicate.Matches(row)) {
@@ -56,10 +64,12 @@ std::optional<Answer::Fault> Answer::FindFault(const TableSchema& schema,
   }
   // Rows beyond the limit may be any, but for those that come before the last one.
   const bool cut = limit > 0 && rows.size() == limit;
-  if (cut && !key_order) return {};
+  if (cut && !key_order && order.empty()) return {};
   for (const auto& [key, possible] : states) {
-    if (cut && key > *last) break;
-    if (found.contains(key) || (!one_instant && possible.size() > 1)) continue;
+    if (cut && key_order && key > *last) break;
+    if (found.contains(key) || (!at_once && possible.size() > 1)) continue;
+    const bool stood = !possible.empty() && possible[0].has_value();
+    if (cut && !key_order && stood && !ComesBefore(order, *possible[0], *last_row)) continue;
     const bool all_match = std::ranges::all_of(possible, [&](const RowState& state) {
       return state.has_value() && predicate.Matches(*state);
     });

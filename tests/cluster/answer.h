@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/query/search_options.h"
 #include "tamis/table/predicate.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
@@ -28,6 +29,8 @@ struct Answer {
   Predicate predicate;
   uint64_t limit = 0;  // 0 = none
   bool key_order = false;
+  // In such an order a row that changed meanwhile may be missed, or come twice.
+  std::vector<OrderTerm> order;
   // False when the answer was put together from several moments: a row that changed meanwhile may
   // be there twice or, although all its states match, not at all.
   bool one_instant = true;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tamis/cluster/error.h"
+#include "tamis/query/first_rows.h"
 #include "tamis/rocks/checker.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/table/codec.h"
@@ -538,7 +539,13 @@ class RandomCluster {
     options.timeout = seconds(20);
     if (random_.OneIn(6)) options.key_order = true;
     if (random_.OneIn(30)) options.use_indexes = false;
-    if (random_.OneIn(options.key_order ? 3 : 20)) options.limit = 1 + random_.Uniform(8);
+    if (!options.key_order && random_.OneIn(2)) {
+      if (random_.OneIn(2)) options.predicate = {};
+      const uint32_t columns[] = {RandomRows::kGroup, RandomRows::kNumber, RandomRows::kName};
+      options.order = {{.column = columns[random_.Uniform(3)], .descending = random_.OneIn(2)}};
+    }
+    const bool ordered = options.key_order || !options.order.empty();
+    if (random_.OneIn(ordered ? 2 : 20)) options.limit = 1 + random_.Uniform(8);
     Check(std::move(options));
   }
 
@@ -551,6 +558,7 @@ class RandomCluster {
     Answer answer{.predicate = options.predicate,
                   .limit = options.limit,
                   .key_order = options.key_order,
+                  .order = options.order,
                   .one_instant = !small_pages_};
     ++operations_;
     ModelTable::Watch watch;
@@ -576,6 +584,8 @@ class RandomCluster {
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
     if (explain.regions_scanned > 0) Count("searches with a scanned region");
     if (explain.rows_from_entries > 0) Count("searches with rows of entries alone");
+    if (!answer.order.empty()) Count("searches in an order");
+    if (explain.reason.ends_with(FirstRows::kReason)) Count("searches for first rows");
     Judge(answer, watch, explain.ToText());
   }
 
@@ -602,6 +612,7 @@ class RandomCluster {
     Judge({.predicate = options.predicate,
            .limit = options.limit,
            .key_order = options.key_order,
+           .order = options.order,
            .one_instant = !small_pages_ && client->searches().size() == 1,
            .rows = std::move(*rows)},
           watch, "by SQL: " + SqlOf(*table_, options) + "\n" + explain.ToText());

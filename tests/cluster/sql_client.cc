@@ -82,6 +82,9 @@ std::string SqlOf(const TableSchema& schema, const SearchOptions& options) {
     text += " WHERE " + options.predicate.ToString(schema);
   }
   if (options.key_order) text += " ORDER BY " + schema.columns[schema.key[0]].name;
+  for (const OrderTerm& term : options.order) {
+    text += " ORDER BY " + schema.columns[term.column].name + (term.descending ? " DESC" : "");
+  }
   if (options.limit > 0) text += " LIMIT " + std::to_string(options.limit);
   return text;
 }
