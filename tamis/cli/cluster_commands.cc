@@ -147,6 +147,7 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                          {"regions", known.regions},
                          {"indexes_missing", known.indexes_missing},
                          {"indexes_left_out", known.indexes_left_out},
+                         {"filters_coarse", known.filters_coarse},
                          {"filter_bytes", known.filter_bytes},
                          {"max_filter_bytes", known.max_filter_bytes}};
   auto& listed = json["tables"] = nlohmann::ordered_json::array();
@@ -223,9 +224,10 @@ Status ShowStatus(Connection* connection, const Options& options) {
   }
   fmt::print(
       "routing  {} regions of {} servers, filters {}; {} not known, {} of these for lack of "
-      "memory\n",
+      "memory; {} with fewer bits\n",
       Number(known["regions"]), Number(known["servers"]), FilterMemory(known),
-      Number(known["indexes_missing"]), Number(known["indexes_left_out"]));
+      Number(known["indexes_missing"]), Number(known["indexes_left_out"]),
+      Number(known["filters_coarse"]));
   for (const auto& table : status["tables"]) {
     fmt::print("table    {}: {} regions, {}, {} columns, {} indexes\n",
                table["name"].get<std::string>(), Number(table["regions"]),

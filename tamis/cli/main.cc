@@ -34,9 +34,10 @@ int main(int argc, char** argv) {
   line.AddConfigFile("--config",
                      "A file with options, in sections by command, as /etc/tamis/server.conf; "
                      "options of the command line override it");
-  line.AddOption("--filter-memory", invocation.filter_memory,
-                 "Memory for copies of the servers' filters; regions whose filters do not fit are "
-                 "always searched")
+  line.AddOption(
+          "--filter-memory", invocation.filter_memory,
+          "Memory for copies of the servers' filters; where it is short, they keep fewer bits "
+          "and more regions are searched")
       .AsSizeBytes()
       .ShowDefault();
   line.AddOption("--servers", invocation.servers, "Region servers of the embedded cluster")

@@ -110,6 +110,7 @@ class Engine {
     // Pairs of region and index whose bits are not here: searches by the index ask the region.
     uint64_t indexes_missing = 0;
     uint64_t indexes_left_out = 0;  // of these, the pairs whose bits find no room in memory
+    uint64_t filters_coarse = 0;    // filters that keep fewer bits than they have, for want of room
     uint64_t filter_bytes = 0;
     uint64_t max_filter_bytes = 0;
     uint64_t servers_without_lease = 0;  // now: their regions are asked by each search

@@ -91,6 +91,7 @@ Engine::Knowledge LocalCoordinator::knowledge() {
           .regions = stats.regions,
           .indexes_missing = stats.indexes_missing,
           .indexes_left_out = stats.indexes_left_out,
+          .filters_coarse = stats.filters_coarse,
           .filter_bytes = stats.matrix_bytes,
           .max_filter_bytes = stats.max_bytes,
           .servers_without_lease = stats.servers_without_lease};

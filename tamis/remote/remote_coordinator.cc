@@ -230,6 +230,7 @@ Engine::Knowledge RemoteCoordinator::knowledge() {
           .regions = known.regions(),
           .indexes_missing = known.indexes_missing(),
           .indexes_left_out = known.indexes_left_out(),
+          .filters_coarse = known.filters_coarse(),
           .filter_bytes = known.filter_bytes(),
           .max_filter_bytes = known.max_filter_bytes(),
           .servers_without_lease = known.servers_without_lease()};

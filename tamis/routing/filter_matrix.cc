@@ -25,13 +25,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 // Zeroed pages. A probe jumps to k places in every block: with pages of 2 MB, where the system has
 // them, that costs no page walk.
-struct Unmap {
-  size_t size;
-  void operator()(uint64_t* words) const { munmap(words, size); }
-};
-using Pages = std::unique_ptr<uint64_t[], Unmap>;
-
-Pages MapZeroed(size_t size) {
+FilterMatrix::Memory MapZeroed(size_t size) {
   const size_t page = size >= kHugePage ? kHugePage : kPage;
   size = (size + page - 1) / page * page;
   // The surplus that alignment needs is never touched, so it costs address space only.
@@ -48,7 +42,7 @@ Pages MapZeroed(size_t size) {
     begin = aligned;
     (void)madvise(begin, size, MADV_HUGEPAGE);  // a wish; small pages do as well, only slower
   }
-  return Pages(reinterpret_cast<uint64_t*>(begin), Unmap{size});
+  return {begin, size};
 }
 
 static_assert(std::endian::native == std::endian::little);
@@ -74,13 +68,33 @@ void ReadWords(const FilterMatrix::Filling& filling, uint64_t first,
 
 }  // namespace
 
+FilterMatrix::Memory::Memory(Memory&& other) noexcept
+    : begin_(std::exchange(other.begin_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+FilterMatrix::Memory& FilterMatrix::Memory::operator=(Memory&& other) noexcept {
+  std::swap(begin_, other.begin_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+FilterMatrix::Memory::~Memory() {
+  if (size_ > 0) munmap(begin_, size_);
+}
+
+FilterMatrix::Memory FilterMatrix::Memory::TakeBehind(size_t bytes) {
+  const size_t kept = std::min((bytes + kPage - 1) / kPage * kPage, size_);
+  return {static_cast<char*>(begin_) + kept, size_ - std::exchange(size_, kept)};
+}
+
 struct FilterMatrix::Block {
   size_t first_column;
   size_t words_per_row;
   size_t size_bytes;
-  Pages words;
+  Memory memory;
 
-  uint64_t* Row(uint64_t position) const { return words.get() + position * words_per_row; }
+  uint64_t* Row(uint64_t position) const {
+    return static_cast<uint64_t*>(memory.begin()) + position * words_per_row;
+  }
   uint64_t& Word(uint64_t position, Column column) const {
     return Row(position)[(column - first_column) / 64];
   }
@@ -119,6 +133,17 @@ void FilterMatrix::Reserve(size_t columns) {
 
 void FilterMatrix::Free(Column column) { free_.push_back(column); }
 
+std::vector<FilterMatrix::Memory> FilterMatrix::KeepSlices(uint32_t slices) {
+  assert(slices >= 1 && slices <= geometry_.slices);
+  geometry_.slices = slices;
+  std::vector<Memory> rest;
+  for (Block& block : blocks_) {
+    block.size_bytes = geometry_.positions() * block.words_per_row * sizeof(uint64_t);
+    rest.push_back(block.memory.TakeBehind(block.size_bytes));
+  }
+  return rest;
+}
+
 const FilterMatrix::Block& FilterMatrix::BlockOf(Column column) const {
   assert(column < columns_);
   const auto next =
@@ -153,7 +178,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
     const Block& block = BlockOf(sorted[begin].column);
     uint64_t mask = 0;
     while (end < sorted.size() && sorted[end].column / 64 == sorted[begin].column / 64) {
-      assert(sorted[end].bytes.empty() || sorted[end].bytes.size() == projection_bytes());
+      assert(sorted[end].bytes.empty() || sorted[end].bytes.size() >= projection_bytes());
       mask |= uint64_t{1} << (sorted[end++].column % 64);
     }
     groups.push_back({&block, (sorted[begin].column - block.first_column) / 64, mask,
@@ -208,6 +233,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
 
 void FilterMatrix::Bring(std::span<const Filling> fillings, uint64_t from, uint64_t to) const {
   to = std::min(to, geometry_.positions());
+  if (from >= to) return;
   const Block* last = nullptr;
   for (const Filling& filling : fillings) {
     const Block* const block = &BlockOf(filling.column);

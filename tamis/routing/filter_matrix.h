@@ -30,6 +30,23 @@ class FilterMatrix {
  public:
   using Column = uint32_t;
 
+  // Pages of the system.
+  class Memory {
+   public:
+    Memory(void* begin, size_t size) : begin_(begin), size_(size) {}
+    Memory(Memory&& other) noexcept;
+    Memory& operator=(Memory&& other) noexcept;
+    ~Memory();
+
+    void* begin() const { return begin_; }
+    // Takes the pages behind the first ones, which hold that many bytes.
+    Memory TakeBehind(size_t bytes);
+
+   private:
+    void* begin_;
+    size_t size_;
+  };
+
   // The contents of a column: position p is bit p % 64 of word p / 64, words little-endian. An
   // empty string fills it with zeros.
   struct Filling {
@@ -55,9 +72,16 @@ class FilterMatrix {
   // REQUIRES, here and below: the column was allocated and is not freed.
   void Free(Column column);
 
+  // Keeps only the first slices of each column. A column needs no other bits than these to be a
+  // filter of as many slices: it takes less memory and matches more absent hashes, and bits that
+  // are set or cleared later are the same. Returns the memory of the others, which is given back
+  // to the system when it is destroyed: that may take a while, and needs no lock. REQUIRES: 1 <=
+  // slices <= geometry().slices.
+  [[nodiscard]] std::vector<Memory> KeepSlices(uint32_t slices);
+
   // Replaces columns, each named once: rows are touched once for 64 neighbouring columns, not once
   // for each, and brought from memory once for 512 neighbours. REQUIRES: projection_bytes() bytes
-  // each, or none.
+  // each or more, of which the first are used, or none.
   void Load(std::span<const Filling> fillings);
   void Load(Column column, std::span<const uint64_t> projection);
   // The same for the positions [first, last) only, so that other threads can read between two

@@ -49,6 +49,40 @@ TEST(FilterMatrixTest, ColumnsAreGivenInOrderAndFreedOnesAgain) {
   EXPECT_EQ(matrix.Allocate(), 1000u);
 }
 
+// Filters of the same values with fewer slices.
+TEST(FilterMatrixTest, ColumnsThatKeepFewerSlicesAnswerAsFiltersOfSoManySlices) {
+  constexpr SplitGeometry kAll{5, 700};
+  Random random(3);
+  FilterMatrix matrix(kAll);
+  std::vector<std::vector<uint64_t>> filters;
+  const auto add = [&] {
+    filters.push_back(RandomProjection(kAll, &random));
+    matrix.Load(matrix.Allocate(), filters.back());
+  };
+  for (int i = 0; i < 700; ++i) add();
+  for (uint32_t slices = 5; slices >= 1; --slices) {
+    const size_t before = matrix.SizeBytes();
+    matrix.KeepSlices(slices).clear();
+    EXPECT_EQ(matrix.SizeBytes(), before / (slices + (slices < 5)) * slices);
+    for (int i = 0; i < 200; ++i) add();  // whole filters, of which the first slices are kept
+    const SplitGeometry kept{slices, kAll.slice_positions};
+    ASSERT_EQ(matrix.geometry(), kept);
+    for (int probe = 0; probe < 20; ++probe) {
+      const uint64_t hash = random();
+      std::vector<uint64_t> columns;
+      matrix.Probe(hash, &columns);
+      for (uint32_t column = 0; column < filters.size(); ++column) {
+        bool match = true;
+        for (uint32_t slice = 0; slice < slices; ++slice) {
+          const uint64_t position = kAll.Position(hash, slice);
+          match &= (filters[column][position / 64] >> (position % 64) & 1) != 0;
+        }
+        ASSERT_EQ(TestColumn(columns, column), match) << slices << " slices, column " << column;
+      }
+    }
+  }
+}
+
 TEST(FilterMatrixTest, UnusedColumnsAreFewerThanAnEighthOfTheUsedOnesOrThanOneLargeBlock) {
   FilterMatrix matrix(SplitGeometry{1, 2});
   for (size_t used = 1; used <= 30000; ++used) {

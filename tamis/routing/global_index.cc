@@ -196,11 +196,11 @@ struct GlobalIndex::State {
   // releases the lock for a moment, so that searches and other replies can go on.
   static void Load(FilterMatrix* matrix, std::span<const FilterMatrix::Filling> fillings,
                    Lock* lock) {
-    const uint64_t positions = matrix->geometry().positions();
     const uint64_t words = (fillings.size() + 63) / 64;
     constexpr uint64_t kRows = FilterMatrix::kRowsAtOnce;
     const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / kRows, 1) * kRows;
-    for (uint64_t first = 0; first < positions; first += step) {
+    // The matrix may keep fewer positions while others have the lock.
+    for (uint64_t first = 0; first < matrix->geometry().positions(); first += step) {
       {
         lock->unlock();
         const std::shared_lock beside(*lock->mutex());
@@ -233,7 +233,7 @@ struct GlobalIndex::State {
         if (event.layers() > kMaxLayers) return false;
         copy.layers = std::max(copy.layers, event.layers());
         if (copy.matrix == nullptr) break;
-        if (HasRoom(*copies, copy.geometry, copy.layers - copy.columns.size())) {
+        if (MakeRoom(copies, copy.geometry, copy.layers - copy.columns.size(), lock)) {
           AddLayers(copies, slot, lock);
         } else {
           copies->FreeColumns(slot);
@@ -321,6 +321,52 @@ struct GlobalIndex::State {
     const size_t growth = copies.GrowthBytes(geometry, columns);
     return growth == 0 || SizeBytes() + growth <= options.max_bytes;
   }
+  // The same if all matrices keep one slice.
+  bool CouldHaveRoom(const IndexCopies& copies, SplitGeometry geometry, size_t columns) const {
+    if (HasRoom(copies, geometry, columns)) return true;
+    size_t size = copies.LeastGrowthBytes(geometry, columns);
+    for (const auto& [id, table] : tables) {
+      for (const auto& [index_id, others] : table.indexes) size += others.LeastBytes();
+    }
+    return size <= options.max_bytes;
+  }
+
+  IndexCopies::Matrix* CheapestToCut() const {
+    IndexCopies::Matrix* cheapest = nullptr;
+    for (const auto& [id, table] : tables) {
+      for (const auto& [index_id, copies] : table.indexes) {
+        IndexCopies::Matrix* const other = copies.CheapestToCut();
+        if (other == nullptr) continue;
+        if (cheapest == nullptr ||
+            IndexCopies::CostOfCut(*other) < IndexCopies::CostOfCut(*cheapest)) {
+          cheapest = other;
+        }
+      }
+    }
+    return cheapest;
+  }
+
+  // Where there is no room, matrices keep fewer slices of all filters, until there is. A filter of
+  // one slice still answers "no" for half of the values that its region does not have; a filter
+  // that is left out never does.
+  bool MakeRoom(IndexCopies* copies, SplitGeometry geometry, size_t columns, Lock* lock) {
+    if (HasRoom(*copies, geometry, columns)) return true;
+    if (!CouldHaveRoom(*copies, geometry, columns)) return false;
+    while (!HasRoom(*copies, geometry, columns)) {
+      copies->Prepare(geometry);
+      IndexCopies::Matrix* const matrix = CheapestToCut();
+      if (matrix == nullptr) {
+        copies->DropUnused();
+        return false;
+      }
+      auto rest = matrix->bits.KeepSlices(matrix->bits.geometry().slices - 1);
+      // Giving memory back takes long, and needs no lock.
+      lock->unlock();
+      rest.clear();
+      lock->lock();
+    }
+    return true;
+  }
 
   // Calls fn(index, region) for the indexes of the server's regions whose bits find no room.
   template <class Fn>
@@ -329,7 +375,7 @@ struct GlobalIndex::State {
       const Region& region = server.regions.at(region_id);
       const IndexCopies& copies = tables.at(region.table_id).indexes.at(index_id);
       const IndexCopies::Copy& copy = *copies.Find(region.slot);
-      if (!HasRoom(copies, copy.geometry, copy.layers)) fn(index_id, region);
+      if (!CouldHaveRoom(copies, copy.geometry, copy.layers)) fn(index_id, region);
     }
   }
 
@@ -379,7 +425,7 @@ struct GlobalIndex::State {
       loading.parts = std::move(copy.arriving);
       layers = static_cast<uint32_t>(loading.parts->layers().size());
     }
-    if (!HasRoom(*copies, copy.geometry, layers)) return {};
+    if (!MakeRoom(copies, copy.geometry, layers, lock)) return {};
     copy.layers = layers;
     if (copies->GrowthBytes(copy.geometry, layers) > 0) {
       // Makes room for all copies of the geometry that wait for columns, if max_bytes allows it.
@@ -558,7 +604,7 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
     const Region& region = server.regions.at(region_id);
     const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
     const IndexCopies::Copy& copy = *copies.Find(region.slot);
-    if (!state_->HasRoom(copies, copy.geometry, copy.layers)) continue;
+    if (!state_->CouldHaveRoom(copies, copy.geometry, copy.layers)) continue;
     auto* wanted = request.add_wanted();
     wanted->set_region_id(region_id);
     wanted->set_index_id(index_id);
@@ -816,7 +862,12 @@ GlobalIndex::Stats GlobalIndex::stats(Time now) const {
     stats.indexes_missing += server->missing.size();
     state_->ForEachLeftOut(*server, [&](uint32_t, const Region&) { ++stats.indexes_left_out; });
   }
-  for (const auto& [id, table] : state_->tables) stats.regions_aside += table.layout.aside();
+  for (const auto& [id, table] : state_->tables) {
+    stats.regions_aside += table.layout.aside();
+    for (const auto& [index_id, copies] : table.indexes) {
+      stats.filters_coarse += copies.CoarseColumns();
+    }
+  }
   return stats;
 }
 

@@ -43,8 +43,10 @@ class GlobalIndex {
   struct Options {
     Duration lease_margin = std::chrono::milliseconds(20);  // subtracted from each lease
     uint64_t coordinator = 1;                               // this coordinator's number
-    // Bound of all matrices together. Bits that do not fit are not requested; their regions stay
-    // candidates.
+    // Bound of all matrices together. Where bits do not fit, filters keep fewer slices, the same of
+    // all regions of an index that have filters of one size, down to one slice. Bits that do not
+    // fit then are not requested; their regions stay candidates. Slices do not come back until all
+    // filters of that size are dropped.
     size_t max_bytes = size_t{16} << 30;
     Faults faults;
   };
@@ -121,6 +123,7 @@ class GlobalIndex {
     uint64_t regions_aside = 0;     // not used since other regions overlap them (TableLayout)
     uint64_t indexes_missing = 0;   // pairs of region and index whose bits have not arrived
     uint64_t indexes_left_out = 0;  // of these, the pairs whose bits max_bytes has no room for
+    uint64_t filters_coarse = 0;    // filters, by layers, that keep fewer slices than they have
     size_t matrix_bytes = 0;
     size_t max_bytes = 0;
     uint64_t servers_without_lease = 0;  // at `now`: their regions are always asked

@@ -420,7 +420,7 @@ RoutingTerm RandomTerm(Random* random, int depth) {
 }
 
 struct Tally {
-  uint64_t excluded = 0, asked = 0, aside = 0, late = 0, capped = 0;
+  uint64_t excluded = 0, asked = 0, aside = 0, late = 0, capped = 0, coarse = 0;
 };
 
 void RunModel(uint64_t seed, Tally* tally) {
@@ -523,6 +523,7 @@ void RunModel(uint64_t seed, Tally* tally) {
     ASSERT_LE(stats.matrix_bytes, options.max_bytes);
     tally->aside += stats.regions_aside;
     tally->capped += stats.indexes_left_out;
+    tally->coarse += stats.filters_coarse;
     const auto reasons = index.Explain(table, keys, term, excluded, now);
     ASSERT_EQ(reasons.regions, reasons.excluded_by_filter + reasons.excluded_by_range +
                                    reasons.unknown + reasons.candidates.size());
@@ -559,6 +560,7 @@ TEST(GlobalIndexModelTest, RandomRepliesGiveWhatTheRulesSay) {
   EXPECT_GT(tally.aside, 1000u);
   EXPECT_GT(tally.late, 100u);
   EXPECT_GT(tally.capped, 100u);
+  EXPECT_GT(tally.coarse, 500u);
 }
 
 }  // namespace

@@ -497,10 +497,48 @@ TEST_F(GlobalIndexIdentityTest, MemoryForBitsIsBoundedForAnyRegions) {
     index.Apply("a", full, now_, now_);
     index.Apply("a", bits, now_, now_);
     EXPECT_LE(index.SizeBytes(), max_bytes);
-    // A word of each position for 64 regions.
-    const uint64_t fit = std::min(kRegions, max_bytes / (kSlices * kSlicePositions * 8) * 64);
+    // A word of each position for 64 regions; where that is too much, of one slice.
+    const uint64_t whole = max_bytes / (kSlices * kSlicePositions * 8) * 64;
+    const uint64_t fit = std::min(kRegions, max_bytes / (kSlicePositions * 8) * 64);
     EXPECT_EQ(index.stats().indexes_left_out, kRegions - fit);
+    EXPECT_EQ(index.stats().filters_coarse, whole < kRegions ? fit : 0);
   }
+}
+
+// Room for one slice of two.
+TEST_F(GlobalIndexIdentityTest, FilterOfWhichOneSliceIsKeptExcludesByThisSlice) {
+  const SplitGeometry geometry{kSlices, kSlicePositions};
+  index_.emplace(GlobalIndex::Options{.max_bytes = kSlicePositions * 8});
+  Hear({.server = "a"});
+  EXPECT_EQ(index_->stats().filters_coarse, 1u);
+  EXPECT_EQ(index_->stats().indexes_left_out, 0u);
+  EXPECT_TRUE(index_->IsComplete(kTable, {kIndex}, now_));
+  EXPECT_EQ(Excluded(), KeyRanges::All()) << "neither bit is set";
+  uint64_t sequence = 2;
+  const auto flip = [&](uint32_t slice, bool set) {
+    pb::PollReply reply = Bits({.server = "a"});
+    reply.clear_projections();
+    pb::Event* flips = reply.add_events();
+    flips->set_kind(pb::Event::FLIPS);
+    flips->set_sequence(++sequence);
+    flips->set_region_id(kRegion);
+    flips->set_epoch(Life{.server = "a"}.epoch);
+    flips->set_index_id(kIndex);
+    flips->set_generation(1);
+    const uint64_t position = slice * kSlicePositions + geometry.Offset(4711, 0);
+    flips->add_flips(position << 1 | (set ? 1 : 0));
+    reply.set_from(sequence - 1);
+    reply.set_to(sequence);
+    index_->Apply("a", reply, now_, now_);
+  };
+  flip(1, true);
+  EXPECT_EQ(Excluded(), KeyRanges::All()) << "a bit of the slice that is not kept";
+  flip(0, true);
+  EXPECT_TRUE(Excluded().empty()) << "the bit of the value";
+  flip(1, false);
+  EXPECT_TRUE(Excluded().empty()) << "a flip of a slice that is not kept changes nothing";
+  flip(0, false);
+  EXPECT_EQ(Excluded(), KeyRanges::All());
 }
 
 TEST_F(GlobalIndexIdentityTest, WaitForCompletenessIgnoresBitsThatDoNotFit) {

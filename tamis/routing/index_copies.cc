@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -23,7 +24,7 @@ size_t CommonPrefix(std::string_view a, std::string_view b) {
 
 const IndexCopies::Matrix* IndexCopies::FindMatrix(SplitGeometry geometry) const {
   for (const auto& matrix : matrices_) {
-    if (matrix->bits.geometry() == geometry) return matrix.get();
+    if (matrix->geometry == geometry) return matrix.get();
   }
   return nullptr;
 }
@@ -78,10 +79,8 @@ void IndexCopies::FreeColumns(Slot slot) {
   }
   copy.columns.clear();
   ++WithoutColumns(copy.geometry);
-  if (copy.matrix->bits.columns_in_use() == 0) {
-    std::erase_if(matrices_, [&](const auto& matrix) { return matrix.get() == copy.matrix; });
-  }
   copy.matrix = nullptr;
+  DropUnused();
 }
 
 size_t IndexCopies::Lacking(SplitGeometry geometry) {
@@ -125,7 +124,9 @@ void IndexCopies::PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot
 
 void IndexCopies::Set(Slot slot, uint64_t layer, uint64_t position, bool value) {
   Copy& copy = *copies_[slot];
-  copy.matrix->bits.Set(copy.columns[layer], position, value);
+  FilterMatrix& bits = copy.matrix->bits;
+  if (position >= bits.geometry().positions()) return;
+  bits.Set(copy.columns[layer], position, value);
 }
 
 // ---- Ranges
@@ -254,6 +255,48 @@ size_t IndexCopies::GrowthBytes(SplitGeometry geometry, size_t columns) const {
   const Matrix* matrix = FindMatrix(geometry);
   return matrix != nullptr ? matrix->bits.GrowthBytes(columns)
                            : FilterMatrix(geometry).GrowthBytes(columns);
+}
+
+// ---- Fewer slices
+
+size_t IndexCopies::LeastBytes() const {
+  size_t size = cells_.SizeBytes();
+  for (const auto& matrix : matrices_) {
+    size += matrix->bits.SizeBytes() / matrix->bits.geometry().slices;
+  }
+  return size;
+}
+
+size_t IndexCopies::LeastGrowthBytes(SplitGeometry geometry, size_t columns) const {
+  const Matrix* matrix = FindMatrix(geometry);
+  const uint32_t slices = matrix != nullptr ? matrix->bits.geometry().slices : geometry.slices;
+  return GrowthBytes(geometry, columns) / slices;
+}
+
+void IndexCopies::DropUnused() {
+  std::erase_if(matrices_, [](const auto& matrix) { return matrix->bits.columns_in_use() == 0; });
+}
+
+double IndexCopies::CostOfCut(const Matrix& matrix) {
+  const SplitGeometry& geometry = matrix.bits.geometry();
+  return std::ldexp(1.0 / geometry.slice_positions, -static_cast<int>(geometry.slices));
+}
+
+IndexCopies::Matrix* IndexCopies::CheapestToCut() const {
+  Matrix* cheapest = nullptr;
+  for (const auto& matrix : matrices_) {
+    if (matrix->bits.geometry().slices == 1) continue;
+    if (cheapest == nullptr || CostOfCut(*matrix) < CostOfCut(*cheapest)) cheapest = matrix.get();
+  }
+  return cheapest;
+}
+
+size_t IndexCopies::CoarseColumns() const {
+  size_t columns = 0;
+  for (const auto& matrix : matrices_) {
+    if (matrix->bits.geometry() != matrix->geometry) columns += matrix->bits.columns_in_use();
+  }
+  return columns;
 }
 
 }  // namespace tamis

@@ -7,6 +7,8 @@
 //   Value     one probe of each matrix, then a comparison with the range of each matching region
 //   Range     two comparisons of 8 bytes for each slot, 64 slots at a time; whole values are
 //             compared only where these are equal. The 8 bytes follow the values' common prefix
+//   Memory    a matrix may keep fewer slices than its filters have, so that it takes less and asks
+//             more regions in vain
 //   Threads   const members may run concurrently; others need exclusive access
 #pragma once
 
@@ -34,7 +36,7 @@ class IndexCopies {
 
   // The columns of one geometry, and the region that each belongs to.
   struct Matrix {
-    explicit Matrix(SplitGeometry geometry) : bits(geometry) {}
+    explicit Matrix(SplitGeometry geometry) : geometry(geometry), bits(geometry) {}
 
     // The region that a column belongs to and the ends of its value range: all that a search reads
     // for a matching column, side by side in memory.
@@ -43,6 +45,7 @@ class IndexCopies {
       uint64_t min_prefix = 0, max_prefix = 0;
     };
 
+    const SplitGeometry geometry;  // of the filters; `bits` has their first slices
     FilterMatrix bits;
     std::vector<Owner> owners;  // by column
   };
@@ -91,7 +94,8 @@ class IndexCopies {
   void Use(Slot slot);
   // One more column of a copy that has columns. REQUIRES: `column` is loaded.
   void AddLayer(Slot slot, FilterMatrix::Column column);
-  // Sets or clears a bit. REQUIRES: layer and position are those of a copy that has columns.
+  // Sets or clears a bit, unless its slice is not kept. REQUIRES: layer and position are those of a
+  // copy that has columns.
   void Set(Slot slot, uint64_t layer, uint64_t position, bool value);
 
   // The following set the bits of the slots whose regions may hold the asked values. Slots of
@@ -107,6 +111,25 @@ class IndexCopies {
   size_t SizeBytes() const;
   // By how much SizeBytes would grow if that many columns were given.
   size_t GrowthBytes(SplitGeometry geometry, size_t columns) const;
+
+  // ---- Fewer slices
+
+  // Values of SizeBytes and GrowthBytes if each matrix kept one slice.
+  size_t LeastBytes() const;
+  size_t LeastGrowthBytes(SplitGeometry geometry, size_t columns) const;
+  // Makes a matrix of the geometry, if there is none, so that it can keep fewer slices before it
+  // has columns.
+  void Prepare(SplitGeometry geometry) { MatrixOf(geometry); }
+  // Drops matrices without columns.
+  void DropUnused();
+  // The matrix of several slices whose last slice is cheapest to do without;
+  // nullptr: there is none.
+  Matrix* CheapestToCut() const;
+  // How many more regions are asked in vain, of each that has a column, for each byte that becomes
+  // free when the matrix keeps one slice less. The filters are taken to be half full.
+  static double CostOfCut(const Matrix& matrix);
+  // Columns of matrices that keep fewer slices than their filters have.
+  size_t CoarseColumns() const;
 
  private:
   struct ValueRange {

@@ -52,6 +52,7 @@ void AnswerKnowledge(const Engine& engine, const StoreCallPtr& to) {
   out->set_regions(known.regions);
   out->set_indexes_missing(known.indexes_missing);
   out->set_indexes_left_out(known.indexes_left_out);
+  out->set_filters_coarse(known.filters_coarse);
   out->set_filter_bytes(known.filter_bytes);
   out->set_max_filter_bytes(known.max_filter_bytes);
   out->set_servers_without_lease(known.servers_without_lease);

@@ -150,6 +150,9 @@ std::string Metrics::Text(const Now& now) const {
               known.indexes_missing);
   AppendGauge(&out, "tamis_coordinator_indexes_left_out",
               "Of these, the pairs whose bits find no room in memory.", known.indexes_left_out);
+  AppendGauge(&out, "tamis_coordinator_filters_coarse",
+              "Filters that keep fewer bits than they have, since memory has no room for all.",
+              known.filters_coarse);
   AppendGauge(&out, "tamis_coordinator_filter_bytes", "Bytes of the copies of filters.",
               known.filter_bytes);
   AppendGauge(&out, "tamis_coordinator_filter_bytes_limit", "Bound of these bytes.",
