@@ -38,6 +38,18 @@ bool Widen(std::optional<ValueRange>* range, std::string_view value) {
   return true;
 }
 
+// Adds the cells from where `from` says on to a projection that has the generation.
+void ProjectCells(const CellSet& occupied, const pb::ColumnId& from, size_t max_bytes,
+                  pb::Projection* projection) {
+  projection->set_cell_count(occupied.cells());
+  if (from.generation() == projection->generation() && from.first_cell() < occupied.cells()) {
+    projection->set_first_cell(from.first_cell());
+  }
+  uint32_t end = 0;
+  projection->set_cells(occupied.Encode(projection->first_cell(), max_bytes, &end));
+  projection->set_end_cell(end);
+}
+
 // Bits of a snapshot's first byte.
 constexpr uint8_t kHasRange = 1;
 constexpr uint8_t kHasCells = 2;
@@ -575,7 +587,8 @@ void IndexFilter::SetCellMap(std::shared_ptr<const CellMap> map) {
 
 bool IndexFilter::MayClear() const {
   if (!current_ || retired_ || spoilt_) return false;
-  return (clearing_holds_ == 0 && next_ == nullptr) || faults_.clear_incomplete;
+  const bool complete = clearing_holds_ == 0 || faults_.clear_incomplete;
+  return complete && next_ == nullptr;
 }
 
 bool IndexFilter::WantsClearing() const {
@@ -599,15 +612,8 @@ IndexFilter::Clearing IndexFilter::BeginClearing(size_t max_cells) {
   }
   Clearing clearing{.round = round.number, .map = nullptr, .cells = {}, .range = false};
   if (current_->cells.has_value()) {
-    RegionCells& cells = *current_->cells;
-    clearing.map = cells.map;
-    for (uint32_t cell = cells.removed_from.Next(0);
-         cell < cells.map->cells() && clearing.cells.size() < max_cells;
-         cell = cells.removed_from.Next(cell + 1)) {
-      if (busy.contains(cell)) continue;
-      if (cells.occupied.Contains(cell)) clearing.cells.push_back(cell);
-      cells.removed_from.Erase(cell);
-    }
+    clearing.map = current_->cells->map;
+    clearing.cells = TakeCells(busy, max_cells);
     round.cells.insert(clearing.cells.begin(), clearing.cells.end());
   }
   clearing.range = std::exchange(current_->range_stale, false);
@@ -616,6 +622,26 @@ IndexFilter::Clearing IndexFilter::BeginClearing(size_t max_cells) {
   range_in_round_ = clearing.range;
   round_ = std::move(round);
   return clearing;
+}
+
+// Takes cells out of those that entries were removed from, from the one behind the last that was
+// taken on, so that cells that are never decided do not keep others waiting.
+std::vector<uint32_t> IndexFilter::TakeCells(const std::set<uint32_t>& busy, size_t max_cells) {
+  RegionCells& cells = *current_->cells;
+  std::vector<uint32_t> taken;
+  const uint32_t begin = std::min(next_cell_, cells.map->cells());
+  for (const bool from_begin : {true, false}) {
+    const uint32_t end = from_begin ? cells.map->cells() : begin;
+    for (uint32_t cell = cells.removed_from.Next(from_begin ? begin : 0);
+         cell < end && taken.size() < max_cells; cell = cells.removed_from.Next(cell + 1)) {
+      if (busy.contains(cell)) continue;
+      if (cells.occupied.Contains(cell)) taken.push_back(cell);
+      cells.removed_from.Erase(cell);
+      next_cell_ = cell + 1;
+    }
+  }
+  std::ranges::sort(taken);
+  return taken;
 }
 
 // A write registers: it may commit behind the snapshot of the round that is under way.
@@ -644,11 +670,20 @@ void IndexFilter::EndClearing(const Clearing& clearing, const Cleared& cleared) 
   if (current_->cells.has_value()) {
     std::vector<uint32_t> empty;
     for (const uint32_t cell : cleared.empty) {
-      if (round.cells.contains(cell) || faults_.clear_despite_writes) empty.push_back(cell);
+      if (round.cells.contains(cell) || faults_.clear_despite_writes) {
+        empty.push_back(cell);
+      } else {
+        current_->cells->removed_from.Insert(cell);  // a write may have filled it
+      }
     }
+    for (const uint32_t cell : cleared.undecided) current_->cells->removed_from.Insert(cell);
     ClearCells(empty);
   }
-  if (!clearing.range || !cleared.range_known) return;
+  if (!clearing.range) return;
+  if (!cleared.range_known) {
+    current_->range_stale = true;
+    return;
+  }
   std::optional<ValueRange> range = cleared.range;
   if (round.added.has_value()) {
     Widen(&range, round.added->first);
@@ -697,23 +732,9 @@ void IndexFilter::ReleaseClearing() {
 
 // ---- Projections
 
-// The cells from where `from` says on; with them the range, as with all bits.
-void IndexFilter::ProjectCells(const pb::ColumnId& from, size_t max_bytes,
-                               pb::Projection* projection) const {
-  const CellSet& occupied = current_->cells->occupied;
-  projection->set_cell_map(current_->cells->map->version());
-  projection->set_cell_count(occupied.cells());
-  if (from.generation() == current_->number && from.first_cell() < occupied.cells()) {
-    projection->set_first_cell(from.first_cell());
-  }
-  uint32_t end = 0;
-  projection->set_cells(occupied.Encode(projection->first_cell(), max_bytes, &end));
-  projection->set_end_cell(end);
-}
-
 std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
                                                    size_t max_bytes) const {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!current_) return std::nullopt;
   pb::Projection projection;
   projection.set_region_id(region_id_);
@@ -730,7 +751,10 @@ std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
   }
   if (from.cells()) {
     if (!current_->cells.has_value()) return std::nullopt;
-    ProjectCells(from, max_bytes, &projection);
+    projection.set_cell_map(current_->cells->map->version());
+    const CellSet occupied = current_->cells->occupied;
+    lock.unlock();  // a large set is encoded while writes go on
+    ProjectCells(occupied, from, max_bytes, &projection);
     return projection;
   }
   const SplitGeometry& geometry = current_->filter.geometry();

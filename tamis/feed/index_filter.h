@@ -125,9 +125,10 @@ class IndexFilter {
   };
   // The result of its search.
   struct Cleared {
-    std::vector<uint32_t> empty;  // of the cells
+    std::vector<uint32_t> empty = {};      // of the cells
+    std::vector<uint32_t> undecided = {};  // of the cells: a later round names them again
     bool range_known = false;
-    std::optional<std::pair<std::string, std::string>> range;  // nullopt: there is no entry
+    std::optional<std::pair<std::string, std::string>> range = {};  // nullopt: there is no entry
   };
   // True when BeginClearing may find something to do.
   bool WantsClearing() const;
@@ -239,10 +240,10 @@ class IndexFilter {
   bool MayClear() const;
   Ticket Register(std::span<const EntryKey> entries);
   void NoteRegistration(std::string_view first);
+  std::vector<uint32_t> TakeCells(const std::set<uint32_t>& busy, size_t max_cells);
   void CancelRound();
   void ClearCells(const std::vector<uint32_t>& cells);
   bool Narrow(const std::optional<ValueRange>& range);  // false: it is so already
-  void ProjectCells(const pb::ColumnId& from, size_t max_bytes, pb::Projection* projection) const;
   void ForgetAcknowledged();
   void ForgetTold();  // of current_, which goes
 
@@ -274,6 +275,7 @@ class IndexFilter {
   std::shared_ptr<const CellMap> cell_map_;
   WritesUnderWay writes_;
   uint64_t rounds_ = 0;
+  uint32_t next_cell_ = 0;  // behind the last one that a round was to look at
   std::optional<Round> round_;
   bool range_in_round_ = false;
   int clearing_holds_ = 0;

@@ -380,6 +380,47 @@ TEST(IndexFilterClearingTest, WritesWithoutAGenerationAreNotRegistered) {
   EXPECT_NE(ticket, 0u);
 }
 
+TEST(IndexFilterClearingTest, UndecidedCellsAndRangesAreNamedAgain) {
+  Scene scene({}, {"b", "d", "l"});
+  for (const Step& step : Erase("d") + Erase("l")) step(&scene);
+  IndexFilter::Clearing clearing = scene.filter().BeginClearing(10);
+  const std::vector<uint32_t> cells = {scene.CellOf("d"), scene.CellOf("l")};
+  EXPECT_EQ(clearing.cells, cells);
+  scene.filter().EndClearing(clearing, {.undecided = {cells[0]}});
+  clearing = scene.filter().BeginClearing(10);
+  EXPECT_EQ(clearing.cells, std::vector<uint32_t>{cells[0]}) << "the other one is occupied";
+  EXPECT_TRUE(clearing.range);
+  EXPECT_EQ(scene.filter().occupied_cells(), 3u);
+}
+
+TEST(IndexFilterClearingTest, UndecidedCellsDoNotKeepOthersWaiting) {
+  Scene scene({}, {"b", "d", "f", "l"});
+  for (const Step& step : Erase("d") + Erase("f") + Erase("l")) step(&scene);
+  std::vector<uint32_t> named;
+  for (int round = 0; round < 4; ++round) {
+    const IndexFilter::Clearing clearing = scene.filter().BeginClearing(1);
+    ASSERT_EQ(clearing.cells.size(), 1u);
+    named.push_back(clearing.cells[0]);
+    scene.filter().EndClearing(clearing, {.undecided = clearing.cells});
+  }
+  EXPECT_EQ(named, (std::vector<uint32_t>{scene.CellOf("d"), scene.CellOf("f"), scene.CellOf("l"),
+                                          scene.CellOf("d")}));
+}
+
+// The write may be undone without a removal.
+TEST(IndexFilterClearingTest, ACellThatAWriteRegisteredForIsNamedAgain) {
+  Scene scene({}, {"b", "d", "l"});
+  for (const Step& step : Erase("d")) step(&scene);
+  scene.BeginClearing();
+  scene.TakeSnapshot();
+  scene.Add("d*");
+  scene.EndClearing();
+  scene.Leave("d*");
+  EXPECT_EQ(scene.filter().occupied_cells(), 3u);
+  for (const Step& step : Clear()) step(&scene);
+  EXPECT_EQ(scene.filter().occupied_cells(), 2u);
+}
+
 TEST(IndexFilterClearingTest, RangesAreNarrowedToTheExistingValues) {
   Scene scene({}, {"b", "d", "f", "l"});
   for (const Step& step : Erase("l") + Erase("b") + Clear()) step(&scene);

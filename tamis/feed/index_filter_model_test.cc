@@ -194,7 +194,7 @@ class ModelRun {
     snapshot_ = standing_;
   }
   void EndClearing() {
-    IndexFilter::Cleared cleared{.empty = {}, .range_known = !random_.OneIn(4), .range = {}};
+    IndexFilter::Cleared cleared{.range_known = !random_.OneIn(4)};
     std::set<uint32_t> occupied;
     for (const Value& value : snapshot_) {
       const std::string first = KeyOf(value).first;
@@ -204,7 +204,11 @@ class ModelRun {
       cleared.range->second = std::max(cleared.range->second, first);
     }
     for (const uint32_t cell : clearing_.cells) {
-      if (!occupied.contains(cell) && !random_.OneIn(6)) cleared.empty.push_back(cell);
+      if (random_.OneIn(6)) {
+        cleared.undecided.push_back(cell);
+      } else if (!occupied.contains(cell)) {
+        cleared.empty.push_back(cell);
+      }
     }
     filter_->EndClearing(clearing_, cleared);
     clearing_ = {};

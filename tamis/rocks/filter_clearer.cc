@@ -97,9 +97,7 @@ void FilterClearer::Search(const JobPtr& job) {
   read_options.snapshot = job->snapshot.get();
   EntryCursor entries(*context_->store, IndexPrefix(job->region->info().id.number(), job->index_id),
                       read_options);
-  for (const uint32_t cell : job->clearing.cells) {
-    if (IsEmpty(*job, cell, &entries)) job->cleared.empty.push_back(cell);
-  }
+  for (const uint32_t cell : job->clearing.cells) LookAt(job.get(), cell, &entries);
   if (job->clearing.range) job->cleared.range_known = FindRange(job.get(), &entries);
   const bool good = entries.status().ok();
   job->snapshot.reset();
@@ -110,10 +108,14 @@ void FilterClearer::Search(const JobPtr& job) {
 void FilterClearer::End(const JobPtr& job) {
   if (job->region->closed()) return Finish(job);
   job->filter->EndClearing(job->clearing, job->cleared);
-  if (job->clearing.cells.size() == kCellsAtOnce) return Begin(job);
+  job->undecided += job->cleared.undecided.size();
+  if (job->clearing.range && !job->cleared.range_known) ++job->undecided;
+  const bool goes_on = job->undecided < kCellsAtOnce;
+  if (goes_on && job->clearing.cells.size() == kCellsAtOnce) return Begin(job);
   Finish(job);
-  // Cells that writes were registered for, and those of removals since.
-  if (job->filter->WantsClearing()) Enqueue(job->region, job->index_id);
+  // Cells that writes were registered for, and those of removals since. Undecided cells will not be
+  // decided soon: they are looked at again after a later write.
+  if (job->undecided == 0 && job->filter->WantsClearing()) Enqueue(job->region, job->index_id);
 }
 
 std::optional<std::string> FilterClearer::FirstOf(const Job& job, std::string_view entry,
@@ -126,19 +128,21 @@ std::optional<std::string> FilterClearer::FirstOf(const Job& job, std::string_vi
   return std::move(read->filter_key.first);
 }
 
-bool FilterClearer::IsEmpty(const Job& job, uint32_t cell, EntryCursor* entries) const {
-  const CellMap& map = *job.clearing.map;
+void FilterClearer::LookAt(Job* job, uint32_t cell, EntryCursor* entries) const {
+  const CellMap& map = *job->clearing.map;
   entries->Seek(map.LowestOf(cell));
   for (int seen = 0; entries->Valid(); entries->Next(), ++seen) {
-    if (seen == kMostEntries) return context_->options.faults.undecided_is_empty;
+    if (seen == kMostEntries && context_->options.faults.undecided_is_empty) break;
     bool inside = false;
-    const auto first = FirstOf(job, entries->entry(), &inside);
-    if (!first.has_value()) return false;
+    const auto first =
+        seen < kMostEntries ? FirstOf(*job, entries->entry(), &inside) : std::nullopt;
+    if (!first.has_value()) return job->cleared.undecided.push_back(cell);
     const uint32_t of = map.CellOf(*first);
-    if (of > cell) return true;
-    if (of == cell && inside) return false;
+    if (of > cell) break;
+    if (of == cell && inside) return;
   }
-  return entries->status().ok();
+  // An error of the cursor ends the job.
+  job->cleared.empty.push_back(cell);
 }
 
 // False when it is not decided.

@@ -45,6 +45,7 @@ class FilterClearer : public std::enable_shared_from_this<FilterClearer> {
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     IndexFilter::Clearing clearing;
     IndexFilter::Cleared cleared;
+    size_t undecided = 0;  // cells, and ranges, in all rounds
   };
   using JobPtr = std::shared_ptr<Job>;
   using Step = void (FilterClearer::*)(const JobPtr& job);
@@ -61,7 +62,8 @@ class FilterClearer : public std::enable_shared_from_this<FilterClearer> {
   // The first encoded value of the entry; nullopt: it cannot be read. *inside says whether its row
   // lies in the region.
   std::optional<std::string> FirstOf(const Job& job, std::string_view entry, bool* inside) const;
-  bool IsEmpty(const Job& job, uint32_t cell, EntryCursor* entries) const;
+  // Notes in job->cleared whether the cell is empty.
+  void LookAt(Job* job, uint32_t cell, EntryCursor* entries) const;
   bool FindRange(Job* job, EntryCursor* entries) const;
 
   const std::shared_ptr<const ServerContext> context_;

@@ -195,6 +195,11 @@ TEST_F(FilterClearerTest, GarbageOccupiesNoCell) {
       clear.DeleteRange(store_->index(), IndexPrefix(kRegion, Spec().id),
                         IndexPrefix(kRegion, Spec().id + 1));
       ASSERT_TRUE(store_->Write(&clear).ok());
+      // Undecided cells and ranges are looked at again after a later write.
+      Put("k", 30);
+      Delete("k");
+      EXPECT_EQ(Cells().size(), 0u);
+      EXPECT_FALSE(Range().has_value());
     }
   }
 }

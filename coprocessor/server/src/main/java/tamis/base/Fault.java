@@ -153,6 +153,10 @@ public enum Fault {
   CLEARED_DESPITE_WRITES,
   /** Cells are cleared while entries of rows may be missing in the index: (e). */
   CLEARED_WHILE_INCOMPLETE,
+  /** Cells are cleared while a new generation is built: (e). */
+  CLEARED_BESIDE_A_RECOUNT,
+  /** Cells are cleared in a filter that was copied from a region's parent, which may lack entries: (e). */
+  PARENTS_CELLS_CLEARED,
   /** A write does not wait until coordinators know that the cell of its value is occupied. */
   CELL_FLIPS_NOT_WAITED_FOR,
   /** A removal during a recount is counted at once. */

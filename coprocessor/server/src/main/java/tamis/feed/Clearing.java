@@ -19,6 +19,8 @@ public final class Clearing {
 
   /** The cells without an entry. */
   public final Set<Integer> empty = new HashSet<>();
+  /** The cells of which that is not known: a later round names them again. */
+  public final Set<Integer> undecided = new HashSet<>();
   /** Whether the search for the smallest and the largest entry came to an end. */
   public boolean rangeKnown;
   /** Their first values; null: there is no entry. */

@@ -33,4 +33,13 @@ final class ClearingRound {
     }
     return found;
   }
+
+  /** The cells to be looked at again: it is not known whether they are empty, or a write may have filled them. */
+  Set<Integer> undecidedOf(Clearing clearing) {
+    Set<Integer> again = new HashSet<>(clearing.undecided);
+    for (int cell : clearing.empty) {
+      if (!cells.contains(cell)) again.add(cell);
+    }
+    return again;
+  }
 }

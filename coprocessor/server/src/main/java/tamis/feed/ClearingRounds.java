@@ -1,10 +1,9 @@
 package tamis.feed;
 
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import tamis.base.Fault;
 
 /**
@@ -15,6 +14,7 @@ final class ClearingRounds {
   private final WritesUnderWay writes = new WritesUnderWay();
   private long rounds;
   private ClearingRound round; // null: none is under way
+  private int nextCell; // behind the last one that a round was to look at
 
   // ---- Writes
 
@@ -63,27 +63,34 @@ final class ClearingRounds {
         begun.added = ValueRange.widened(begun.added, first);
       });
     }
-    List<Integer> named = cells == null ? new ArrayList<>() : take(cells, busy, mostCells);
-    if (named.isEmpty() && !begun.range) return null;
-    begun.cells.addAll(named);
+    int[] named = cells == null ? new int[0] : take(cells, busy, mostCells);
+    if (named.length == 0 && !begun.range) return null;
+    for (int cell : named) begun.cells.add(cell);
     current.rangeStale = false;
     rounds = begun.number;
     round = begun;
-    return new Clearing(begun.number, cells == null ? null : cells.map,
-        named.stream().mapToInt(Integer::intValue).toArray(), begun.range);
+    return new Clearing(begun.number, cells == null ? null : cells.map, named, begun.range);
   }
 
-  /** Takes cells out of those that entries were removed from. */
-  private static List<Integer> take(RegionCells cells, Set<Integer> busy, int most) {
-    List<Integer> named = new ArrayList<>();
+  /**
+   * Takes cells out of those that entries were removed from, from the one behind the last that was taken on, so that
+   * cells that are never decided do not keep others waiting.
+   */
+  private int[] take(RegionCells cells, Set<Integer> busy, int most) {
+    Set<Integer> named = new TreeSet<>();
     int all = cells.map.cells();
-    for (int cell = cells.removedFrom.next(0); cell < all && named.size() < most;
-         cell = cells.removedFrom.next(cell + 1)) {
-      if (busy.contains(cell)) continue;
-      if (cells.occupied.contains(cell)) named.add(cell);
-      cells.removedFrom.erase(cell);
+    int begin = Math.min(nextCell, all);
+    for (int part = 0; part < 2; ++part) {
+      int end = part == 0 ? all : begin;
+      int cell = cells.removedFrom.next(part == 0 ? begin : 0);
+      for (; cell < end && named.size() < most; cell = cells.removedFrom.next(cell + 1)) {
+        if (busy.contains(cell)) continue;
+        if (cells.occupied.contains(cell)) named.add(cell);
+        cells.removedFrom.erase(cell);
+        nextCell = cell + 1;
+      }
     }
-    return named;
+    return named.stream().mapToInt(Integer::intValue).toArray();
   }
 
   boolean isUnderWay(Clearing clearing) {

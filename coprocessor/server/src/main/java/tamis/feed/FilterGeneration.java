@@ -69,13 +69,13 @@ final class FilterGeneration {
 
   // ---- Bits, from the position that `from` names, or all if it names another generation
 
-  void projectCells(Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
-    CellSet occupied = cells.occupied;
+  /** Adds the occupied cells of a generation to a projection that has its number. */
+  static void projectCells(
+      CellSet occupied, Cluster.ColumnId from, long maxBytes, Cluster.Projection.Builder projection) {
     int first = from.getFirstCell();
-    boolean goesOn = from.getGeneration() == number && first >= 0 && first < occupied.cells();
+    boolean goesOn = from.getGeneration() == projection.getGeneration() && first >= 0 && first < occupied.cells();
     CellSet.Part part = occupied.encode(goesOn ? first : 0, (int) Math.min(maxBytes, MOST_CELL_BYTES));
-    projection.setCellMap(cells.map.version())
-        .setCellCount(occupied.cells())
+    projection.setCellCount(occupied.cells())
         .setFirstCell(part.first)
         .setEndCell(part.end)
         .setCells(ByteString.copyFrom(part.bytes));

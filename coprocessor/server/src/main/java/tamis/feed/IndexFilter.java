@@ -7,6 +7,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import tamis.base.Fault;
 import tamis.filter.BitLayers;
+import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
@@ -316,7 +317,7 @@ public final class IndexFilter {
         index.cellMap == null ? null : new RegionCells(index.cellMap));
     heldRemovals.clear();
     rounds.mark();
-    rounds.cancel(current);
+    if (!Fault.CLEARED_BESIDE_A_RECOUNT.isOn()) rounds.cancel(current);
     return true;
   }
 
@@ -547,7 +548,10 @@ public final class IndexFilter {
 
   private boolean mayClear() {
     if (current == null || retired || spoilt) return false;
-    return (clearingHolds == 0 && next == null && current.counted) || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
+    boolean complete = clearingHolds == 0 || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
+    boolean alone = next == null || Fault.CLEARED_BESIDE_A_RECOUNT.isOn();
+    boolean own = current.counted || Fault.PARENTS_CELLS_CLEARED.isOn();
+    return complete && alone && own;
   }
 
   /** True if beginClearing may find something to do. */
@@ -565,7 +569,10 @@ public final class IndexFilter {
   public synchronized void endClearing(Clearing clearing) {
     if (!rounds.isUnderWay(clearing) || !mayClear()) return;
     ClearingRound round = rounds.end();
-    if (current.cells != null) clearCells(round.emptyOf(clearing));
+    if (current.cells != null) {
+      clearCells(round.emptyOf(clearing));
+      round.undecidedOf(clearing).forEach(current.cells.removedFrom::insert);
+    }
     if (!clearing.range) return;
     if (!clearing.rangeKnown) { // deleted entries may be in the way, until HBase compacts them
       current.rangeStale = true;
@@ -620,8 +627,25 @@ public final class IndexFilter {
    * The bits from the position that `from` names, at most maxBytes of them, but at least one word. All bits if `from`
    * names another generation. Null: no filter is published.
    */
-  public synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
-    if (current == null || (from.getCells() && current.cells == null)) return null;
+  public Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
+    Cluster.Projection.Builder projection;
+    CellSet cells;
+    synchronized (this) {
+      if (current == null || (from.getCells() && current.cells == null)) return null;
+      projection = projection();
+      if (!from.getCells()) {
+        current.projectLayers(from, maxBytes, projection);
+        return projection.build();
+      }
+      projection.setCellMap(current.cells.map.version());
+      cells = current.cells.occupied.copy(); // a large set is encoded while writes go on
+    }
+    FilterGeneration.projectCells(cells, from, maxBytes, projection);
+    return projection.build();
+  }
+
+  /** With the range, and without bits. */
+  private Cluster.Projection.Builder projection() {
     Cluster.Projection.Builder projection =
         Cluster.Projection.newBuilder()
             .setRegionId(regionId)
@@ -630,16 +654,9 @@ public final class IndexFilter {
             .setGeneration(current.number)
             // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
             .setAsOf(feed.last());
-    if (current.range != null) {
-      projection.setHasRange(true)
-          .setMin(ByteString.copyFrom(current.range.min))
-          .setMax(ByteString.copyFrom(current.range.max));
-    }
-    if (from.getCells()) {
-      current.projectCells(from, maxBytes, projection);
-    } else {
-      current.projectLayers(from, maxBytes, projection);
-    }
-    return projection.build();
+    if (current.range == null) return projection;
+    return projection.setHasRange(true)
+        .setMin(ByteString.copyFrom(current.range.min))
+        .setMax(ByteString.copyFrom(current.range.max));
   }
 }

@@ -49,7 +49,7 @@ public final class ValueSampler {
         byte[] first = region.keys.read(region.table.schema, index, key).first();
         if (before != null && Arrays.equals(before, first)) continue;
         before = first;
-        sampler.add(first);
+        sampler.add(Arrays.copyOf(first, Math.min(first.length, MOST_BYTES)));
       }
     } catch (DamagedBytesException e) {
       throw new IOException("an entry of region " + region.info().getEncodedName() + " is damaged", e);
@@ -70,9 +70,7 @@ public final class ValueSampler {
   private Cluster.ValueSample result() {
     values.sort(Key::compare);
     Cluster.ValueSample.Builder sample = Cluster.ValueSample.newBuilder().setDistinct(seen);
-    for (byte[] value : values) {
-      sample.addValues(ByteString.copyFrom(value, 0, Math.min(value.length, MOST_BYTES)));
-    }
+    for (byte[] value : values) sample.addValues(ByteString.copyFrom(value));
     return sample.build();
   }
 }

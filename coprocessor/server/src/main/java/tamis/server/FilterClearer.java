@@ -3,7 +3,7 @@ package tamis.server;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import org.apache.hadoop.hbase.Cell;
@@ -43,10 +43,13 @@ final class FilterClearer {
 
   private static final Logger LOG = LoggerFactory.getLogger(FilterClearer.class);
 
+  /** The state of the pass over a filter that is to come or under way. */
+  private enum Pass { WAITS, RUNS, RUNS_AND_IS_WANTED_AGAIN }
+
   private final Workers.Timer timer;
   private final Executor executor;
   private final long delayNs;
-  private final Set<IndexFilter> waiting = ConcurrentHashMap.newKeySet();
+  private final Map<IndexFilter, Pass> passes = new ConcurrentHashMap<>();
 
   FilterClearer(Workers.Timer timer, Executor executor, long delayNs) {
     this.timer = timer;
@@ -54,36 +57,62 @@ final class FilterClearer {
     this.delayNs = delayNs;
   }
 
-  /** Looks at the index of the region after the delay, and again while there is more; once, if called again before. */
+  /**
+   * Looks at the index of the region after the delay, and again while there is more; once, if called again before. One
+   * pass over a filter runs at a time: a second one would cancel the rounds of the first.
+   */
   void enqueue(IndexedRegion region, Schema.Index index) {
     IndexFilter filter = region.filters.get(index.id);
-    if (filter == null || region.table.expires || !waiting.add(filter)) return;
-    boolean handedOver = false;
+    if (filter == null || region.table.expires) return;
+    if (isToCome(filter)) return;
+    orForget(filter, () -> timer.run(() -> handOver(region, index, filter), delayNs));
+  }
+
+  /** False: no pass over the filter was to come; one is now. */
+  private boolean isToCome(IndexFilter filter) {
+    boolean[] is = new boolean[1];
+    passes.compute(filter, (same, pass) -> {
+      is[0] = pass != null;
+      return pass == null || pass == Pass.WAITS ? Pass.WAITS : Pass.RUNS_AND_IS_WANTED_AGAIN;
+    });
+    return is[0];
+  }
+
+  private void handOver(IndexedRegion region, Schema.Index index, IndexFilter filter) {
+    orForget(filter, () -> executor.execute(() -> run(region, index, filter)));
+  }
+
+  private void orForget(IndexFilter filter, Runnable step) {
+    boolean done = false;
     try {
-      timer.run(() -> executor.execute(() -> run(region, index, filter)), delayNs);
-      handedOver = true;
+      step.run();
+      done = true;
     } finally {
-      if (!handedOver) waiting.remove(filter); // memory may have run out: a later write calls again
+      if (!done) passes.remove(filter); // memory may have run out, or threads: a later write calls again
     }
   }
 
   private void run(IndexedRegion region, Schema.Index index, IndexFilter filter) {
-    waiting.remove(filter);
+    if (!passes.replace(filter, Pass.WAITS, Pass.RUNS)) return; // given up when it was handed over
+    boolean wantedAgain = false;
     try {
-      boolean decided = clear(region, index, filter);
       // Cells that writes were registered for, and those of removals since.
-      if (decided && filter.wantsClearing()) enqueue(region, index);
+      wantedAgain = clear(region, index, filter) && filter.wantsClearing();
     } catch (Throwable e) {
       // Nothing is cleared; a later write calls again.
       if (!region.isLeaving()) {
         LOG.warn("Cells of a filter of region {} are not cleared", region.info().getEncodedName(), e);
       }
+    } finally {
+      wantedAgain |= passes.remove(filter) == Pass.RUNS_AND_IS_WANTED_AGAIN;
     }
+    if (wantedAgain) enqueue(region, index);
   }
 
   /** Clears all that may be cleared now. False: something was not decided, or no write allows it now. */
   boolean clear(IndexedRegion region, Schema.Index index, IndexFilter filter) throws IOException {
-    while (mayClear(region, index, filter)) {
+    int undecided = 0;
+    while (mayClear(region, index, filter) && undecided < CELLS_AT_ONCE) {
       ReadView old = Fault.CLEARED_BY_OLD_SNAPSHOT.isOn() ? new ReadView(region.region) : null;
       Clearing clearing = filter.beginClearing(CELLS_AT_ONCE);
       try (ReadView view = old != null ? old : new ReadView(region.region)) {
@@ -91,7 +120,8 @@ final class FilterClearer {
         new Search(region, index, view).run(clearing);
       }
       filter.endClearing(clearing);
-      if (clearing.cells.length < CELLS_AT_ONCE) return clearing.rangeKnown || !clearing.range;
+      undecided += clearing.undecided.size() + (clearing.range && !clearing.rangeKnown ? 1 : 0);
+      if (clearing.cells.length < CELLS_AT_ONCE) return undecided == 0;
     }
     return false;
   }
@@ -120,9 +150,7 @@ final class FilterClearer {
     }
 
     void run(Clearing clearing) throws IOException {
-      for (int cell : clearing.cells) {
-        if (isEmpty(clearing, cell)) clearing.empty.add(cell);
-      }
+      for (int cell : clearing.cells) lookAt(clearing, cell);
       if (!clearing.range) return;
       End first = findEnd(false);
       End last = findEnd(true);
@@ -130,18 +158,18 @@ final class FilterClearer {
       if (clearing.rangeKnown && first.value != null) clearing.found = new ValueRange(first.value, last.value);
     }
 
-    boolean isEmpty(Clearing clearing, int cell) throws IOException {
+    void lookAt(Clearing clearing, int cell) throws IOException {
       try (RegionScanner keys = keys(Key.concat(prefix, clearing.map.lowestOf(cell)), false)) {
-        for (int seen = 0;; ++seen) {
+        for (int seen = 0; seen < MOST_ENTRIES; ++seen) {
           byte[] key = next(keys);
-          if (key == null) return true;
-          if (seen == MOST_ENTRIES) return Fault.UNDECIDED_IS_EMPTY.isOn();
-          int of = clearing.map.cellOf(firstOf(key));
-          if (of > cell) return true;
-          if (of == cell && stands(key)) return false;
+          int of = key == null ? Integer.MAX_VALUE : clearing.map.cellOf(firstOf(key));
+          if (of > cell) clearing.empty.add(cell);
+          if (of > cell || (of == cell && stands(key))) return;
         }
+        if (next(keys) == null || Fault.UNDECIDED_IS_EMPTY.isOn()) clearing.empty.add(cell);
+        else clearing.undecided.add(cell);
       } catch (DamagedBytesException e) {
-        return false;
+        clearing.undecided.add(cell);
       }
     }
 

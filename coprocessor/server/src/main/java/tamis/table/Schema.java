@@ -126,7 +126,7 @@ public final class Schema {
 
     private CellMap cellMapOf(Table.Index.Extension extension) throws DamagedBytesException {
       try {
-        return new CellMap(extension.getCellMap().toByteArray());
+        return CellMaps.of(extension.getCellMap().toByteArray());
       } catch (DamagedBytesException e) {
         throw damaged("the cell map of index \"" + name + "\" is damaged");
       }

@@ -393,25 +393,35 @@ class IndexFilterClearingTest {
   @Test
   void bitsOfAParentAreNotCleared() throws Exception {
     assertEquals(3, cellsLeftOfAnHeir());
-    Fault.only(Fault.CLEARED_WHILE_INCOMPLETE);
+    Fault.only(Fault.PARENTS_CELLS_CLEARED);
     assertEquals(2, cellsLeftOfAnHeir());
+  }
+
+  private static boolean isClearedBesideARecount(boolean beginsInARound) throws Exception {
+    Scene scene = new Scene("b", "d", "l");
+    erase("d").run(scene);
+    if (beginsInARound) scene.begin();
+    assertTrue(scene.filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
+    boolean wants = scene.filter.wantsClearing();
+    if (!beginsInARound) scene.begin();
+    assertEquals(wants, !beginsInARound && scene.clearing != null);
+    scene.takeSnapshot();
+    scene.end();
+    boolean cleared = !scene.copy().cells.contains(scene.cellOf("d"));
+    scene.filter.abandonGeneration();
+    clear().run(scene);
+    assertFalse(scene.copy().cells.contains(scene.cellOf("d")));
+    return cleared;
   }
 
   @Test
   void clearingWaitsWhileAGenerationIsBuilt() throws Exception {
-    Scene scene = new Scene("b", "d", "l");
-    erase("d").run(scene);
-    scene.begin();
-    assertTrue(scene.filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
-    assertFalse(scene.filter.wantsClearing());
-    assertNull(scene.filter.beginClearing(10));
-    scene.takeSnapshot();
-    scene.end();
-    assertTrue(scene.copy().cells.contains(scene.cellOf("d")));
-    scene.filter.abandonGeneration();
-    assertTrue(scene.filter.wantsClearing());
-    clear().run(scene);
-    assertFalse(scene.copy().cells.contains(scene.cellOf("d")));
+    for (boolean beginsInARound : new boolean[] {true, false}) {
+      Fault.only();
+      assertFalse(isClearedBesideARecount(beginsInARound));
+      Fault.only(Fault.CLEARED_BESIDE_A_RECOUNT);
+      assertTrue(isClearedBesideARecount(beginsInARound));
+    }
   }
 
   @Test
@@ -441,6 +451,37 @@ class IndexFilterClearingTest {
     erase("d*").run(scene);
     Clearing clearing = scene.filter.beginClearing(10);
     assertArrayEquals(new int[] {scene.cellOf("d")}, clearing.cells);
+  }
+
+  @Test
+  void undecidedCellsDoNotKeepOthersWaiting() throws Exception {
+    Scene scene = new Scene("b", "d", "f", "l");
+    erase("d").then(erase("f")).then(erase("l")).run(scene);
+    List<Integer> named = new ArrayList<>();
+    for (int round = 0; round < 4; ++round) {
+      Clearing clearing = scene.filter.beginClearing(1);
+      assertEquals(1, clearing.cells.length);
+      named.add(clearing.cells[0]);
+      clearing.undecided.add(clearing.cells[0]);
+      scene.filter.endClearing(clearing);
+    }
+    assertEquals(Arrays.asList(scene.cellOf("d"), scene.cellOf("f"), scene.cellOf("l"), scene.cellOf("d")), named);
+    assertEquals(4, scene.filter.occupiedCells());
+  }
+
+  /** The write may be undone without a removal. */
+  @Test
+  void aCellThatAWriteRegisteredForIsNamedAgain() throws Exception {
+    Scene scene = new Scene("b", "d", "l");
+    erase("d").run(scene);
+    scene.begin();
+    scene.takeSnapshot();
+    scene.add("d*");
+    scene.end();
+    scene.leave("d*");
+    assertEquals(3, scene.filter.occupiedCells());
+    clear().run(scene);
+    assertEquals(2, scene.filter.occupiedCells());
   }
 
   private static final String LARGE = "h" + String.join("", Collections.nCopies(1000, "x"));

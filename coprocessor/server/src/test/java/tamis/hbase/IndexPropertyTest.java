@@ -44,6 +44,8 @@ import tamis.region.IndexedRegion;
 import tamis.search.Searcher;
 import tamis.server.TestServer;
 import tamis.shaded.protobuf.ByteString;
+import tamis.table.ByteWriter;
+import tamis.table.CellMapForTest;
 import tamis.table.Codec;
 import tamis.table.Key;
 import tamis.table.KeyFormat;
@@ -69,6 +71,7 @@ class IndexPropertyTest {
 
   private final Clock clock = new Clock();
   private long rowsFromEntries;
+  private long cellsCleared;
 
   @AfterEach
   void reset() {
@@ -85,6 +88,7 @@ class IndexPropertyTest {
     boolean include; // indexes have included columns
     boolean indexesB = true; // an index is on a column that is computed from b
     boolean where; // there are partial indexes
+    boolean cells; // indexes have cell maps, and the filters are cleared now and then
   }
 
   private static int seeds() {
@@ -130,6 +134,18 @@ class IndexPropertyTest {
     });
     // Entries of puts at or below a tombstone, which may become visible once the tombstone is forgotten.
     System.out.println("entries without a row that shows, at the ends of all runs: " + over[0]);
+  }
+
+  @Test
+  void clearedFiltersExcludeNoRow() throws Exception {
+    forSeeds(seed -> {
+      Mode mode = new Mode();
+      mode.cells = true;
+      mode.clientTimestamps = seed % 2 == 0;
+      mode.sameMillisecond = mode.clientTimestamps;
+      play(seed, mode);
+    });
+    assertTrue(cellsCleared > 20, cellsCleared + " cells were cleared");
   }
 
   /** Each rule has an owner: without it an entry stands for a state that its row does not show. */
@@ -219,6 +235,7 @@ class IndexPropertyTest {
       for (int i = 0; i < OPERATIONS; ++i) {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);
         history.add(step(test, random, mode));
+        if (mode.cells && random.nextInt(3) == 0) clear(test, seed, mode, history);
         over = check(test, seed, history);
         rowsFromEntries += agreesWithTheEntries(test, "seed " + seed + ": " + String.join("\n", history));
         if (i % 12 == 0 || i == OPERATIONS - 1) agreesWithTheChecker(test, seed, mode, history);
@@ -227,14 +244,38 @@ class IndexPropertyTest {
     return over;
   }
 
-  private static Table.Schema.Builder schema(Mode mode) {
+  private void clear(RegionForTest test, long seed, Mode mode, List<String> history) throws Exception {
+    int before = occupiedCells(test);
+    TestServer.clear(test.indexed());
+    cellsCleared += before - occupiedCells(test);
+    history.add("clear");
+    agreesWithTheChecker(test, seed, mode, history);
+  }
+
+  private static int occupiedCells(RegionForTest test) {
+    return test.indexed().filters.values().stream().mapToInt(IndexFilter::occupiedCells).sum();
+  }
+
+  private static Table.Index withCells(Mode mode, Table.Index index) throws Exception {
+    if (!mode.cells) return index;
+    byte[][] knots = new byte[5][];
+    for (int i = 0; i < knots.length; ++i) {
+      ByteWriter out = new ByteWriter();
+      Codec.appendIndexed(Value.text("v" + i / 2 + (i % 2 == 0 ? "" : "v")), out);
+      knots[i] = out.toBytes();
+    }
+    return RegionForTest.withCells(index, CellMapForTest.of(6, 1, knots));
+  }
+
+  private static Table.Schema.Builder schema(Mode mode) throws Exception {
     Table.Schema.Builder schema = RegionForTest.schema()
                                       .addColumns(RegionForTest.computed(6, "b1", 3))
                                       .addIndexes(including(mode, RegionForTest.index(1, "by_a", true, 1), 3, 4))
-                                      .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+                                      .addIndexes(withCells(mode, RegionForTest.index(2, "by_s", true, 4)))
                                       .addIndexes(including(mode, RegionForTest.index(3, "by_n", true, 2), 1));
     // Without it b is used by conditions and as an included column only.
-    if (mode.indexesB && !mode.where) schema.addIndexes(RegionForTest.index(7, "by_b1", true, 5));
+    if (mode.indexesB && !mode.where) schema.addIndexes(withCells(mode, RegionForTest.index(7, "by_b1", true, 5)));
+    if (mode.cells) schema.addIndexes(withCells(mode, RegionForTest.index(11, "a_in_cells", true, 1)));
     if (mode.where) {
       schema.addIndexes(RegionForTest.where(RegionForTest.index(9, "a_of_b", true, 1), RegionForTest.equal(3, "v1")))
           .addIndexes(RegionForTest.where(RegionForTest.index(10, "n_of_b", true, 2), RegionForTest.isNull(3)));

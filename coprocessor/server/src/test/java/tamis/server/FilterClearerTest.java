@@ -18,6 +18,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
@@ -35,6 +37,8 @@ import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.RegionObserver;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.ScanOptions;
+import org.apache.hadoop.hbase.regionserver.Store;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
@@ -71,6 +75,7 @@ class FilterClearerTest {
 
   private static volatile Hook beforeTheLog;
   private static volatile Hook beforeItIsSeen; // a write is in memory and in the log
+  private static volatile Hook behindTheSnapshot; // a scanner is opened, and has its read point
 
   /** Another coprocessor, which does what the test says; its hooks come behind ours. */
   public static final class Another implements RegionCoprocessor, RegionObserver {
@@ -91,6 +96,14 @@ class FilterClearerTest {
       run(beforeItIsSeen);
     }
 
+    @Override
+    public void preStoreScannerOpen(ObserverContext<RegionCoprocessorEnvironment> c, Store store, ScanOptions options)
+        throws IOException {
+      Hook hook = behindTheSnapshot;
+      behindTheSnapshot = null;
+      run(hook);
+    }
+
     private static void run(Hook hook) throws IOException {
       try {
         if (hook != null) hook.run();
@@ -106,6 +119,7 @@ class FilterClearerTest {
   void reset() {
     beforeTheLog = null;
     beforeItIsSeen = null;
+    behindTheSnapshot = null;
     Fault.only();
     TestServer.stop();
   }
@@ -535,5 +549,86 @@ class FilterClearerTest {
       assertEquals(Collections.nCopies(3, 7L), delays);
       assertEquals(0, missed(test));
     }
+  }
+
+  /** A row comes to the cell of another one that goes, behind the first snapshot that the clearer takes. */
+  private static long missedBehindTheSnapshot() throws Exception {
+    try (RegionForTest test = open()) {
+      for (String value : new String[] {"v10", "v20", "v30"}) put(test, "r" + value, value);
+      delete(test, "rv20");
+      behindTheSnapshot = () -> put(test, "other", "v20");
+      TestServer.clear(test.indexed());
+      assertNull(behindTheSnapshot);
+      return missed(test);
+    }
+  }
+
+  @Test
+  void theSnapshotIsTakenBehindTheLookAtTheWrites() throws Exception {
+    assertEquals(0, missedBehindTheSnapshot());
+    Fault.only(Fault.CLEARED_BY_OLD_SNAPSHOT);
+    assertEquals(1, missedBehindTheSnapshot());
+  }
+
+  /** A second pass would cancel the round of the first, and the other way round. */
+  @Test
+  void onePassOverAFilterRunsAtATime() throws Exception {
+    try (RegionForTest test = open()) {
+      ArrayDeque<Runnable> later = new ArrayDeque<>();
+      FilterClearer clearer = new FilterClearer((step, after) -> later.add(step), Runnable::run, 7);
+      for (int i = 10; i < 14; ++i) put(test, "r" + i, "v" + i);
+      Schema.Index index = test.indexed().table.schema.index(1);
+      delete(test, "r10");
+      clearer.enqueue(test.indexed(), index);
+      behindTheSnapshot = () -> {
+        delete(test, "r11");
+        clearer.enqueue(test.indexed(), index);
+        assertTrue(later.isEmpty());
+      };
+      later.poll().run();
+      assertNull(behindTheSnapshot);
+      assertEquals(3, filter(test).occupiedCells());
+      assertEquals(1, later.size());
+      later.poll().run();
+      assertEquals(2, filter(test).occupiedCells());
+      assertTrue(later.isEmpty());
+    }
+  }
+
+  /** Memory or threads may run out, once, wherever the work is handed over. */
+  @Test
+  void workThatCannotBeHandedOverIsDoneAfterALaterWrite() throws Exception {
+    for (Throwable thrown : new Throwable[] {new RejectedExecutionException("full"), new OutOfMemoryError("threads")}) {
+      for (boolean byTheTimer : new boolean[] {true, false}) {
+        try (RegionForTest test = open()) {
+          ArrayDeque<Runnable> later = new ArrayDeque<>();
+          ArrayDeque<Throwable> toThrow = new ArrayDeque<>(Collections.singleton(thrown));
+          Executor failing = step -> {
+            if (!toThrow.isEmpty()) sneak(toThrow.poll());
+            step.run();
+          };
+          FilterClearer clearer = new FilterClearer((step, after) -> {
+            if (byTheTimer) failing.execute(() -> {});
+            later.add(step);
+          }, failing, 7);
+          put(test, "r", "v10");
+          put(test, "s", "v20");
+          delete(test, "r");
+          Schema.Index index = test.indexed().table.schema.index(1);
+          assertThrows(thrown.getClass(), () -> {
+            clearer.enqueue(test.indexed(), index);
+            later.poll().run();
+          });
+          clearer.enqueue(test.indexed(), index);
+          later.poll().run();
+          assertEquals(1, filter(test).occupiedCells());
+        }
+      }
+    }
+  }
+
+  private static void sneak(Throwable thrown) {
+    if (thrown instanceof Error) throw(Error) thrown;
+    throw(RuntimeException) thrown;
   }
 }

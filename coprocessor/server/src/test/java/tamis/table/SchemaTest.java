@@ -4,14 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import tamis.filter.SplitGeometry;
 import tamis.pb.Table;
 import tamis.shaded.protobuf.ByteString;
 
 class SchemaTest {
+  private static final int UNKNOWN = 99; // as the numbers of a later version are
+
   private static Table.Schema.Builder schema(Table.Index.Builder index) {
     Table.Schema.Builder schema = Table.Schema.newBuilder().setId(1).setName("t").setVersion(1);
     for (int i = 0; i < 3; ++i) {
@@ -104,5 +108,65 @@ class SchemaTest {
             .addRequired(Table.Index.Extension.Feature.WHERE)
             .setWhere(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.IS_NULL).setColumn(7));
     assertTrue(refusal(extended(where)).contains("names column number 7"));
+  }
+
+  @Test
+  void regionsOfAnIndexShareItsCellMap() throws Exception {
+    byte[] bytes = CellMapForTest.of(10, 3, new byte[] {2, 5}, new byte[] {2, 9}).toBytes();
+    byte[] others = CellMapForTest.of(10, 3, new byte[] {2, 5}, new byte[] {2, 8}).toBytes();
+    assertSame(CellMaps.of(bytes), CellMaps.of(bytes.clone()));
+    assertArrayEquals(others, CellMaps.of(others).toBytes());
+    Table.Schema.Builder schema = schema(extended(Table.Index.Extension.newBuilder()
+                                                      .addRequired(Table.Index.Extension.Feature.RANGES)
+                                                      .setCellMap(ByteString.copyFrom(bytes))));
+    assertSame(Schema.of(schema.build()).indexes[0].cellMap, Schema.of(schema.build()).indexes[0].cellMap);
+  }
+
+  /** No filter is made for more than 2^31 values, whatever the index expects of a region. */
+  @Test
+  void moreValuesThanAFilterCanHaveAreRefused() throws Exception {
+    assertEquals(1L << 32, Schema.of(schema(index().setExpectedValues(1L << 32)).build()).indexes[0].expectedValues);
+    assertTrue(refusal(index().setExpectedValues((1L << 32) + 1)).contains("malformed"));
+    assertTrue(refusal(index().setExpectedValues(0)).contains("malformed"));
+    assertTrue(refusal(index().setExpectedValues(-1)).contains("malformed"));
+    SplitGeometry largest = SplitGeometry.of(0.01, SplitGeometry.MAX_CAPACITY);
+    assertEquals(largest, SplitGeometry.of(0.01, SplitGeometry.MAX_CAPACITY + 1));
+    assertEquals(largest, SplitGeometry.of(0.01, 1L << 32));
+    assertTrue(largest.slicePositions < 1L << 32);
+  }
+
+  /**
+   * A jar of before a kind of index takes none of that kind for an ordinary index, whose filter it would believe: such
+   * an index has a number in a place where every jar refuses numbers that it does not know.
+   */
+  @Test
+  void jarsThatDoNotKnowAKindOfIndexRefuseIt() throws Exception {
+    CellMap map = CellMapForTest.of(10, 3, new byte[] {2, 5}, new byte[] {2, 9});
+    Table.Predicate isNull = Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.IS_NULL).setColumn(2).build();
+    Table.Index.Extension[] kinds = {
+        Table.Index.Extension.newBuilder().addRequired(Table.Index.Extension.Feature.INCLUDE).addInclude(2).build(),
+        Table.Index.Extension.newBuilder().addRequired(Table.Index.Extension.Feature.WHERE).setWhere(isNull).build(),
+        Table.Index.Extension.newBuilder()
+            .addRequired(Table.Index.Extension.Feature.RANGES)
+            .setCellMap(ByteString.copyFrom(map.toBytes()))
+            .build()};
+    for (Table.Index.Extension kind : kinds) {
+      Schema.of(schema(extended(kind.toBuilder())).build());
+      // Without the numbers nobody takes it.
+      assertTrue(refusal(index().setExtension(kind)).contains("malformed"));
+      assertTrue(refusal(extended(kind.toBuilder().clearRequired())).contains("does not have exactly"));
+      // A jar without extensions: 0 and 1 were all of them.
+      assertTrue(Table.Index.Nulls.EXTENDED.getNumber() > 1);
+      assertTrue(refusal(extended(kind.toBuilder()).setNullsValue(UNKNOWN)).contains("malformed"));
+      // A jar with extensions, but without this one.
+      String unknown = refusal(extended(kind.toBuilder().setRequiredValue(0, UNKNOWN)));
+      assertTrue(unknown.contains("feature number " + UNKNOWN));
+    }
+    Table.Expression.Builder hour =
+        Table.Expression.newBuilder().setFunction(Table.Expression.Function.HOUR).setSource(1);
+    Table.Column.Builder computed = Table.Column.newBuilder().setExpression(hour);
+    assertTrue(Table.ColumnType.COMPUTED.getNumber() > Table.ColumnType.DECIMAL.getNumber());
+    assertTrue(refusal(computed.clone().setTypeValue(UNKNOWN)).contains("cannot read a table schema"));
+    assertTrue(refusal(computed.clone().setType(Table.ColumnType.TEXT)).contains("computed"));
   }
 }
