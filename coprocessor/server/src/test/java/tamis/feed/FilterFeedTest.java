@@ -2,6 +2,7 @@ package tamis.feed;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -15,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import tamis.base.Fault;
+import tamis.base.StatusException;
 import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
@@ -25,7 +27,7 @@ class FilterFeedTest {
   private static final long START_CODE = 7;
 
   private final FeedOptions options = new FeedOptions();
-  private long now = 1000 * SECOND;
+  private volatile long now = 1000 * SECOND;
   private final List<Cluster.Projection> projections = new ArrayList<>();
   private final FilterFeed feed = new FilterFeed("s", START_CODE, options, () -> now, (column, maxBytes) -> {
     for (Cluster.Projection projection : projections) {
@@ -457,5 +459,153 @@ class FilterFeedTest {
     assertEquals(options.nextPollNs, reply.getNextPollNs());
     closed(1); // with news it is answered
     assertEquals(0, poll(request(1, 0).setWaitNs(SECOND), null).getNextPollNs());
+  }
+
+  // ---- Parked polls
+
+  private static final class Parked {
+    final Thread thread;
+    volatile Cluster.PollReply reply;
+
+    Parked(FilterFeed feed, Cluster.PollRequest request, java.util.function.LongSupplier verifiedUntil) {
+      thread = new Thread(() -> {
+        try {
+          reply = feed.poll(request, verifiedUntil);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      });
+      thread.start();
+    }
+
+    Cluster.PollReply reply() throws InterruptedException {
+      thread.join();
+      return reply;
+    }
+  }
+
+  /** Its thread waits in the feed. */
+  private Parked park(long coordinator, long waitNs) {
+    Cluster.PollRequest request = request(coordinator, feed.last()).setWaitNs(waitNs).build();
+    Parked parked = new Parked(feed, request, () -> now + 100 * SECOND);
+    while (waitNs >= SECOND && parked.thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+    return parked;
+  }
+
+  @Test
+  void eventsWakeParkedPolls() throws Exception {
+    options.maxParkedNs = 1000 * SECOND;
+    poll(1, 0);
+    Parked parked = park(1, 500 * SECOND);
+    closed(1);
+    assertEquals(1, parked.reply().getEventsCount());
+  }
+
+  @Test
+  void laterPollOfACoordinatorEndsTheEarlierOne() throws Exception {
+    options.maxParkedNs = 1000 * SECOND;
+    poll(1, 0);
+    Parked earlier = park(1, 500 * SECOND);
+    Parked later = park(1, 500 * SECOND);
+    assertEquals(0, earlier.reply().getEventsCount());
+    assertTrue(later.thread.isAlive());
+    closed(1);
+    assertEquals(1, later.reply().getEventsCount());
+  }
+
+  @Test
+  void parkedPollEndsWithItsWaitOrTheLongestThatIsAllowed() throws Exception {
+    for (long[] waits : new long[][] {{1000, SECOND}, {SECOND / 2, 1000}}) {
+      options.maxParkedNs = waits[1];
+      poll(1, 0);
+      long began = now;
+      Parked parked = park(1, waits[0]);
+      while (parked.thread.isAlive()) {
+        now += 10;
+        Thread.yield();
+      }
+      assertTrue(now - began >= 1000, now - began + " ns");
+      assertEquals(0, parked.reply().getEventsCount());
+      assertEquals(0, parked.reply().getNextPollNs());
+    }
+    options.maxParked = 1; // none is parked any more
+    options.maxParkedNs = 0;
+    assertEquals(0, poll(request(1, feed.last()).setWaitNs(SECOND), null).getNextPollNs());
+  }
+
+  @Test
+  void eventsThatAreNotUrgentWakeNoPollUntilTheyAreMany() throws Exception {
+    poll(1, 0);
+    Event.Builder flips = Event.newBuilder().setKind(Event.Kind.FLIPS).setRegionId(1);
+    feed.append(flips, false);
+    options.replyBytes = (int) (4 * feed.eventBytes());
+    long applied = feed.last() - 1;
+    options.maxParked = 0;
+    Cluster.PollRequest.Builder lacksOne = request(1, applied).setWaitNs(SECOND);
+    assertEquals(options.nextPollNs, poll(lacksOne, null).getNextPollNs(), "it would be parked");
+    feed.append(flips, false); // half of a reply
+    assertEquals(options.nextPollNs, poll(lacksOne, null).getNextPollNs());
+    feed.append(flips, false);
+    assertEquals(0, poll(lacksOne, null).getNextPollNs());
+  }
+
+  // ---- Users and listeners
+
+  @Test
+  void coordinatorBelongsToTheUserOfItsFirstPoll() throws Exception {
+    poll(1, 0);
+    FilterFeed.Reader other = new FilterFeed.Reader("other", null);
+    assertThrows(StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, other));
+    assertEquals(0, feed.poll(request(2, 0).build(), () -> now + SECOND, other).getEventsCount());
+  }
+
+  @Test
+  void eventsAreKeptForACoordinatorThatHasPolledLately() throws Exception {
+    feed.poll(request(1, 0).build(), () -> now); // it has no lease
+    assertEquals(0, feed.leases());
+    closed(1);
+    assertEquals(1, status(true).getFeedEvents());
+    now += options.silenceNs - 1;
+    closed(2);
+    assertEquals(2, status(true).getFeedEvents());
+    now += 1;
+    closed(3);
+    assertEquals(0, status(true).getFeedEvents());
+    poll(2, 0);
+    assertEquals(1, feed.leases());
+  }
+
+  @Test
+  void coordinatorWithoutALeaseMakesRoomAfterALeasesTime() throws Exception {
+    options.maxListeners = 1;
+    feed.poll(request(1, 0).build(), () -> now);
+    now += options.leaseNs - 1;
+    assertEquals(0, poll(2, 0).getLeaseNs());
+    now += 1;
+    assertTrue(poll(2, 0).getLeaseNs() > 0);
+    assertEquals(2, status(true).getCoordinators(0).getCoordinator());
+  }
+
+  @Test
+  void eventsOfTablesThatTheCallerMayNotKnowAreLeftOut() throws Exception {
+    Set<Integer> tables = Collections.singleton(1);
+    poll(request(1, 0), tables);
+    long before = feed.last();
+    opened(10, 1);
+    opened(20, 2);
+    feed.tellTable(1, 1);
+    feed.tellTable(2, 1);
+    closed(10);
+    closed(20);
+    closed(30); // it was not open
+    StringBuilder heard = new StringBuilder();
+    for (Event event : poll(request(1, before), tables).getEventsList()) {
+      heard.append(event.getKind() + " " + event.getRegionId() + " " + event.getTableId() + "; ");
+    }
+    assertEquals("REGION_OPENED 10 1; TABLE_CHANGED 0 1; REGION_CLOSED 10 0; ", heard.toString());
+    assertEquals(2, poll(request(1, before + 1), tables).getEventsCount());
+    options.replyBytes = 0;
+    assertEquals(0, poll(request(1, before + 1), tables).getEventsCount(), "the next one is of the other table");
+    assertEquals(before + 2, poll(request(1, before + 1), tables).getTo());
   }
 }
