@@ -225,8 +225,8 @@ public final class IndexMaintenance {
     final BatchContext context;
     final TreeMap<byte[], RowWrites> rows;
     final boolean building;
-    final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
-    final Map<Integer, List<Cell>> cells = new HashMap<>(); // of entries, by operation
+    final List<List<Mutation>> more; // by operation; null: none
+    final List<List<Cell>> cells; // of entries, by operation; null: none
     final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     final Map<Key, Integer> goneWith = new HashMap<>();
     final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -240,6 +240,8 @@ public final class IndexMaintenance {
       this.context = context;
       this.rows = rows;
       this.building = building;
+      more = new ArrayList<>(Collections.nCopies(batch.size(), null));
+      cells = new ArrayList<>(Collections.nCopies(batch.size(), null));
     }
 
     void run() throws IOException {
@@ -292,16 +294,16 @@ public final class IndexMaintenance {
       Fault.STREAM_CLOSED_BEHIND_CONDITIONS.happen();
       deleteGone();
       putMissing();
-      cells.forEach((i, entries) -> {
-        // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is
-        // locked.
-        Delete entryDelete = new Delete(batch.getOperation(i).getRow());
-        entryDelete.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
-        add(i, entryDelete);
-      });
-      for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
-        int i = operation.getKey();
-        List<Mutation> all = operation.getValue();
+      for (int i = 0; i < batch.size(); ++i) {
+        if (cells.get(i) != null) {
+          // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is
+          // locked.
+          Delete entryDelete = new Delete(batch.getOperation(i).getRow());
+          entryDelete.getFamilyCellMap().put(IndexedTable.FAMILY, cells.get(i));
+          add(i, entryDelete);
+        }
+        List<Mutation> all = more.get(i);
+        if (all == null) continue;
         Mutation[] others = batch.getOperationsFromCoprocessors(i);
         if (others != null) all.addAll(0, Arrays.asList(others));
         batch.addOperationsFromCP(i, all.toArray(new Mutation[0]));
@@ -387,7 +389,8 @@ public final class IndexMaintenance {
     }
 
     private void add(int operation, Mutation mutation) {
-      more.computeIfAbsent(operation, i -> new ArrayList<>()).add(mutation);
+      if (more.get(operation) == null) more.set(operation, new ArrayList<>());
+      more.get(operation).add(mutation);
     }
 
     private static Cell copy(Cell cell) {
@@ -402,8 +405,9 @@ public final class IndexMaintenance {
     }
 
     private void add(int operation, IndexEntry entry, long timestamp, KeyValue.Type type, byte[] value) {
-      cells.computeIfAbsent(operation, i -> new ArrayList<>())
-          .add(new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
+      if (cells.get(operation) == null) cells.set(operation, new ArrayList<>());
+      cells.get(operation).add(
+          new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
     }
 
     private void put(int operation, IndexEntry entry, long timestamp) {

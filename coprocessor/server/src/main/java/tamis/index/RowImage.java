@@ -123,6 +123,7 @@ final class RowImage {
   private final Column[] columns; // of the schema, by position
   // Others. Families that the table's columns are not in do not come here.
   private final TreeMap<byte[], TreeMap<byte[], Column>> strangers;
+  private final List<Column> all = new ArrayList<>(); // those above
   private final List<Tombstone> tombstones = new ArrayList<>();
   private int combinations;
 
@@ -167,13 +168,18 @@ final class RowImage {
     if (position >= 0) {
       if (columns[position] == null) {
         Schema.Column column = table.schema.columns[position];
-        columns[position] = new Column(column.family, column.qualifier, position);
+        columns[position] = added(new Column(column.family, column.qualifier, position));
       }
       return columns[position];
     }
     byte[] family = CellUtil.cloneFamily(cell);
     return strangers.computeIfAbsent(family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
-        .computeIfAbsent(CellUtil.cloneQualifier(cell), q -> new Column(family, q, -1));
+        .computeIfAbsent(CellUtil.cloneQualifier(cell), q -> added(new Column(family, q, -1)));
+  }
+
+  private Column added(Column column) {
+    all.add(column);
+    return column;
   }
 
   private void add(Cell kept, Cell cell, long sequence, boolean later) {
@@ -201,8 +207,8 @@ final class RowImage {
   /** The same row, to which a batch may be added. */
   RowImage copy() {
     RowImage copy = new RowImage(table, row, raw, key);
-    for (Column column : all()) {
-      Column other = new Column(column.family, column.qualifier, column.position);
+    for (Column column : all) {
+      Column other = copy.added(new Column(column.family, column.qualifier, column.position));
       other.versions.addAll(column.versions);
       if (column.position >= 0) {
         copy.columns[column.position] = other;
@@ -213,15 +219,6 @@ final class RowImage {
     }
     copy.tombstones.addAll(tombstones);
     return copy;
-  }
-
-  private List<Column> all() {
-    List<Column> all = new ArrayList<>();
-    for (Column column : columns) {
-      if (column != null) all.add(column);
-    }
-    for (TreeMap<byte[], Column> family : strangers.values()) all.addAll(family.values());
-    return all;
   }
 
   private Column find(byte[] family, byte[] qualifier) {
@@ -264,10 +261,16 @@ final class RowImage {
     return null;
   }
 
+  /** The visible version, or null. */
+  private Version seen(Column column) {
+    if (tombstones.isEmpty()) return column.versions.isEmpty() ? null : column.versions.get(0);
+    return seen(column, new ArrayList<>());
+  }
+
   /** Whether the column shows nothing. */
   boolean isNull(byte[] family, byte[] qualifier) {
     Column column = find(family, qualifier);
-    return column == null || seen(column, new ArrayList<>()) == null;
+    return column == null || seen(column) == null;
   }
 
   /**
@@ -277,11 +280,11 @@ final class RowImage {
    */
   List<Cell> uncovered(RowImage after) {
     List<Cell> again = new ArrayList<>();
-    for (Column column : after.all()) {
-      Version now = after.seen(column, new ArrayList<>());
+    for (Column column : after.all) {
+      Version now = after.seen(column);
       if (now == null || now.sequence == NOW) continue;
       Column old = find(column.family, column.qualifier);
-      Version before = old == null ? null : seen(old, new ArrayList<>());
+      Version before = old == null ? null : seen(old);
       if (before != now) again.add(now.cell);
     }
     return again;
@@ -290,7 +293,7 @@ final class RowImage {
   /** Whether any cell of the table's families is visible, or may become visible. */
   private boolean exists() {
     List<Version> maybe = new ArrayList<>();
-    for (Column column : all()) {
+    for (Column column : all) {
       if (seen(column, maybe) != null || !maybe.isEmpty()) return true;
     }
     return false;
@@ -298,8 +301,8 @@ final class RowImage {
 
   /** Whether any cell of the table's families is visible. */
   boolean shows() {
-    for (Column column : all()) {
-      if (seen(column, new ArrayList<>()) != null) return true;
+    for (Column column : all) {
+      if (seen(column) != null) return true;
     }
     return false;
   }
@@ -307,7 +310,7 @@ final class RowImage {
   /** The greatest time stamp of all that is known; at least 1. */
   long newest() {
     long newest = 1;
-    for (Column column : all()) {
+    for (Column column : all) {
       if (!column.versions.isEmpty()) newest = Math.max(newest, column.versions.get(0).timestamp);
     }
     for (Tombstone tombstone : tombstones) newest = Math.max(newest, tombstone.timestamp);
@@ -320,7 +323,7 @@ final class RowImage {
     for (Tombstone tombstone : tombstones) {
       if (tombstone.timestamp == newest) return "a delete marker in " + tombstone.place();
     }
-    for (Column column : all()) {
+    for (Column column : all) {
       if (!column.versions.isEmpty() && column.versions.get(0).timestamp == newest) {
         return "a cell in " + place(column.family, column.qualifier);
       }
@@ -343,6 +346,7 @@ final class RowImage {
    * stamp is left; null: nothing of that kind masks it.
    */
   String neverShows(Cell put) {
+    if (tombstones.isEmpty()) return null;
     Column column = find(CellUtil.cloneFamily(put), CellUtil.cloneQualifier(put));
     if (column == null) return null;
     Version version = new Version(null, put.getTimestamp(), NOW);
@@ -363,15 +367,15 @@ final class RowImage {
   boolean hasHidden() {
     if (tombstones.isEmpty()) return false;
     List<Version> maybe = new ArrayList<>();
-    for (Column column : all()) seen(column, maybe);
+    for (Column column : all) seen(column, maybe);
     return !maybe.isEmpty();
   }
 
   /** The greatest time stamp that shows; 0 when nothing does. */
   long newestSeen() {
     long newest = 0;
-    for (Column column : all()) {
-      Version version = seen(column, new ArrayList<>());
+    for (Column column : all) {
+      Version version = seen(column);
       if (version != null) newest = Math.max(newest, version.timestamp);
     }
     return newest;
@@ -383,7 +387,7 @@ final class RowImage {
     Value[] values = key.clone();
     for (int i = 0; i < values.length; ++i) {
       if (table.schema.isKey(i)) continue;
-      values[i] = columns[i] == null ? null : decode(i, seen(columns[i], new ArrayList<>()));
+      values[i] = columns[i] == null ? null : decode(i, seen(columns[i]));
     }
     table.schema.setComputed(values);
     return values;
@@ -407,8 +411,9 @@ final class RowImage {
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();
     boolean certain = shows();
     combinations = 0;
+    Value[] values = key.clone(); // an index sets all that it looks at
     for (Schema.Index index : table.schema.indexes) {
-      addEntries(index, columnsOf(index), 0, key.clone(), 0, certain, keys, entries);
+      addEntries(index, columnsOf(index), 0, values, 0, certain, keys, entries);
     }
     return entries;
   }
@@ -457,13 +462,14 @@ final class RowImage {
       byte[] key = keys.entry(index.id, prefixes[prefixes.length - 1], row);
       // An entry's tombstone stands at LAST_TIMESTAMP, also where a file that was loaded brought a cell above it.
       long stamp = Math.min(LAST_TIMESTAMP, timestamp == 0 ? Math.max(1, newestSeen()) : timestamp);
-      IndexEntry other = entries.get(new Key(key));
+      Key name = new Key(key);
+      IndexEntry other = entries.get(name);
       if (other != null) {
         stamp = Math.max(stamp, other.timestamp);
         certain |= other.certain;
       }
       byte[] included = certain ? includedOf(index) : null;
-      entries.put(new Key(key),
+      entries.put(name,
           new IndexEntry(
               index, key, prefixes, stamp, included != null, included == null ? IndexedTable.CERTAIN : included));
       if (entries.size() > MAX_STATES) throw tooManyStates();

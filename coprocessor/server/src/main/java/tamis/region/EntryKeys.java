@@ -35,7 +35,12 @@ public final class EntryKeys {
   }
 
   public byte[] entry(int indexId, byte[] values, byte[] row) {
-    return new ByteWriter().put(prefix).putBig(indexId, 4).put(values).put(row).toBytes();
+    byte[] key = Arrays.copyOf(prefix, prefix.length + 4 + values.length + row.length);
+    int at = prefix.length;
+    for (int shift = 24; shift >= 0; shift -= 8) key[at++] = (byte) (indexId >>> shift);
+    System.arraycopy(values, 0, key, at, values.length);
+    System.arraycopy(row, 0, key, at + values.length, row.length);
+    return key;
   }
 
   public byte[] marker(int indexId) {

@@ -236,6 +236,10 @@ public final class PutBenchmark {
     return String.format(Locale.ROOT, format, values);
   }
 
+  private static String counted(int n, String what) {
+    return n + " " + what + (n == 1 ? "" : what.endsWith("x") ? "es" : "s");
+  }
+
   /** A line of docs/BENCHMARKS.md (bench/page.py). */
   private static void report(String work, String beside, String now, double ratio, String goal) {
     System.out.println(text("figure: %s | %s | %s | %.2fx | %s", work, beside, now, ratio, goal));
@@ -248,7 +252,7 @@ public final class PutBenchmark {
       List<Result> tamis = results.get(i);
       List<Result> floor = results.get(i - 1);
       int indexes = tables.get(i).indexes;
-      String work = text("%s, %d threads, %d indexes", kind.text, threads, indexes);
+      String work = kind.text + ", " + counted(threads, "thread") + ", " + counted(indexes, "index");
       boolean first = kind == Kind.KNOWN && threads == 16 && indexes == 1;
       report(work, "no index", text("%.0f/s; %.0f/s", median(tamis, r -> r.perSecond), none),
           median(tamis, r -> r.perSecond) / none, first ? ">= 0.85" : "");
@@ -266,7 +270,7 @@ public final class PutBenchmark {
     for (int round = 0; round < number("rounds", 3); ++round) {
       for (int i = 0; i < tables.size(); ++i) results.get(i).add(measure(tables.get(i), kind, threads, roundNs()));
     }
-    StringBuilder line = new StringBuilder("| " + kind.text + ", " + threads + (threads == 1 ? " thread" : " threads"));
+    StringBuilder line = new StringBuilder("| " + kind.text + ", " + counted(threads, "thread"));
     StringBuilder costs = new StringBuilder(line);
     for (List<Result> of : results) {
       double plain = median(results.get(0), r -> r.perSecond);
