@@ -7,8 +7,8 @@
 // server (tamis/rocks/server_executor.h) can be paused and killed.
 //
 // The following have threads of their own: the writers and compactions of a store, the connections
-// of the HBase client, and blocking calls to HBase, such as those to its master
-// (tamis/hbase_cluster/workers.h).
+// of the HBase client and of the HTTP client, `tamis serve` with its statements, and blocking calls
+// to HBase, such as those to its master (tamis/hbase_cluster/workers.h).
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // The interface of a place that holds tables in regions, as a coordinator needs it: a Cluster that
 // knows which tables and regions there are and where, and the stubs of its region servers
-// (region_server.h). Implemented by the embedded cluster (tamis/rocks) and for HBase
-// (tamis/hbase_cluster). Calls are asynchronous and may fail. The answer may come late or never, so
-// the caller keeps a deadline of its own. Calls that change a cluster are in cluster_admin.h.
+// (region_server.h). Implemented by the embedded cluster (tamis/rocks), for HBase
+// (tamis/hbase_cluster) and for a store behind a server (tamis/remote). Calls are asynchronous and
+// may fail. The answer may come late or never, so the caller keeps a deadline of its own. Calls
+// that change a cluster are in cluster_admin.h.
 //
 // Names. Calls and messages to users identify a table by its name. Requests to servers identify it
 // by its id; a later table with the same name has another id. Calls identify a region by its

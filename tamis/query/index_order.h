@@ -2,7 +2,7 @@
 //
 // The entries of an index on (a, b) are in the order of a, b, row key. So they give the order of a;
 // of a and b; of b, where a is held to one value by an equality; and of the key columns behind
-// them, all in one direction. Columns that are held may stand anywhere in the order. NULL comes
+// them, all in one direction. Columns that are held to one value may be anywhere in it. NULL comes
 // before all other values, as in SQLite.
 //
 // Threads: pure functions.
