@@ -34,7 +34,7 @@ import tamis.pb.Cluster;
  *   --program=PATH --store=NAME   the program `tamis`, and how it calls the cluster; without: no coordinator
  *   --pid=PID                     the region server; without: nothing is said of its CPU, memory and log
  *   --coordinators=N              2
- *   --seconds=N --rounds=N        of each measurement, 2, and the measurements of each number, 3; medians are printed
+ *   --seconds=N --rounds=N        of each measurement, 1, and the measurements of each number, 1; medians are printed
  *   --indexes=N,...               1,3
  *   --rows=N --regions=N          of each table at the beginning: 20000 and 6
  *   --kinds=KIND,...              known,new,batch,batch_new,fresh
@@ -44,6 +44,7 @@ import tamis.pb.Cluster;
 public final class PutBenchmark {
   private static final int BATCH = 100;
   private static final int BATCH_THREADS = 2;
+  private static final long WARM_UP_NS = TimeUnit.SECONDS.toNanos(2); // of each table: Java compiles both processes
   private static final long GET_EVERY_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
   /** The kind of a client's writes. */
@@ -134,7 +135,7 @@ public final class PutBenchmark {
   }
 
   private long roundNs() {
-    return (long) (Double.parseDouble(options.getOrDefault("seconds", "2")) * 1e9);
+    return (long) (Double.parseDouble(options.getOrDefault("seconds", "1")) * 1e9);
   }
 
   // ---- Preparation
@@ -257,7 +258,7 @@ public final class PutBenchmark {
       report(work, "no index", text("%.0f/s; %.0f/s", median(tamis, r -> r.perSecond), none),
           median(tamis, r -> r.perSecond) / none, first ? ">= 0.85" : "");
       if (server == null) continue;
-      report("the same, CPU of the server for each row", "a client that writes the same cells",
+      report(work + ", CPU of the server for each row", "a client that writes the same cells",
           text("%.0f us; %.0f us", median(tamis, r -> r.cpu), median(floor, r -> r.cpu)),
           median(tamis, r -> r.cpu) / median(floor, r -> r.cpu), kind.size > 1 ? "<= 1.3" : "");
     }
@@ -267,7 +268,7 @@ public final class PutBenchmark {
     for (BenchedTable table : tables) measure(table, kind, threads, roundNs() / 4); // to warm up
     List<List<Result>> results = new ArrayList<>();
     for (int i = 0; i < tables.size(); ++i) results.add(new ArrayList<>());
-    for (int round = 0; round < number("rounds", 3); ++round) {
+    for (int round = 0; round < number("rounds", 1); ++round) {
       for (int i = 0; i < tables.size(); ++i) results.get(i).add(measure(tables.get(i), kind, threads, roundNs()));
     }
     StringBuilder line = new StringBuilder("| " + kind.text + ", " + counted(threads, "thread"));
@@ -300,6 +301,7 @@ public final class PutBenchmark {
 
   private void compareAll() throws Exception {
     List<String> ofServer = new ArrayList<>();
+    for (BenchedTable table : tables) measure(table, Kind.NEW, 16, WARM_UP_NS);
     head("throughput (of none: rows/s); p50, p99 of a call, ms; p99 of a get beside it, ms");
     for (String word : options.getOrDefault("kinds", "known,new,batch,batch_new,fresh").split(",")) {
       Kind kind = Kind.valueOf(word.toUpperCase(Locale.ROOT));
