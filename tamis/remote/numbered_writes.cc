@@ -31,8 +31,7 @@ class NumberedWrites::Request {
     writes_->set_client(owner_->client_number_);
     Renumber(owner_->process());
     while (true) {
-      if (wait_.IsCancelled())
-        return NotTaken(Cancelled("cancelled before a server took the write"));
+      if (wait_.IsCancelled()) return NotTaken(Cancelled("cancelled before the write was taken"));
       auto results = Attempt();
       if (results.ok() || results.status().code() == StatusCode::kDeadlineExceeded) return results;
       const Time next = owner_->executor_->Now() + (again_at_once_ ? Duration(0) : pauses_.Next());
@@ -71,8 +70,11 @@ class NumberedWrites::Request {
       return answer->failure;
     }
     may_be_known_ = true;
-    if (answer->failure.ok() && answer->status == 421) {
-      return Redirect(OtherProcessOf(*answer).value_or(0));
+    const auto refusing = RefusingProcessOf(*answer);
+    if (refusing == writes_->process()) {
+      Renumber(0);  // the number is used up
+    } else if (refusing || (answer->failure.ok() && answer->status == 421)) {
+      return Redirect(refusing.value_or(0));
     }
     TAMIS_RETURN_IF_ERROR(StatusOf(*owner_->client_, *answer, /*changes=*/true));
     pb::TableWriteResults results;

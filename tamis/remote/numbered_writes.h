@@ -1,11 +1,11 @@
 // NumberedWrites: sends requests to write so that at most one server carries out each, and once,
 // although a proxy may repeat any of them to the same server or to another one.
 //
-// A request has a number and names the server process that it is for. That process takes a number
-// once; other processes refuse the request. A refusal by another process does not tell whether the
-// named one has carried the request out, since a proxy may have sent it to both. So the client
-// withdraws the number at the named process first, and then sends the writes under a new number to
-// the process that answered. Requests that withdraw a number may be repeated.
+// A request has a number and names the server process that it is for. That process takes or refuses
+// a number once; other processes refuse the request. A refusal by another process does not tell
+// whether the named one has carried the request out, since a proxy may have sent it to both. So the
+// client withdraws the number at the named process first, and then sends the writes under a new
+// number to the process that answered. Requests that withdraw a number may be repeated.
 //
 // The client takes the process that answered last to be behind all kept connections. It asks for
 // the process again when a connection was begun since, so that a server that was restarted refuses

@@ -46,8 +46,8 @@ Status StatusOf(const HttpClient& client, const HttpClient::Answer& answer, bool
   return InvalidArgument(what + "; it is no server of tamis serve, or is of another version");
 }
 
-std::optional<uint64_t> OtherProcessOf(const HttpClient::Answer& answer) {
-  if (!answer.failure.ok() || answer.status != 421) return std::nullopt;
+std::optional<uint64_t> RefusingProcessOf(const HttpClient::Answer& answer) {
+  if (!answer.failure.ok() || answer.status == 200) return std::nullopt;
   const auto json = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("process") || !json["process"].is_string()) {
     return std::nullopt;

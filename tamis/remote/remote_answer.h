@@ -17,7 +17,8 @@ namespace tamis {
 // carried out.
 Status StatusOf(const HttpClient& client, const HttpClient::Answer& answer, bool changes);
 
-// The number of the server that answered, if it refuses a request that names another one.
-std::optional<uint64_t> OtherProcessOf(const HttpClient::Answer& answer);
+// The number of a server that refuses to write: it has carried out nothing of the request, and
+// never will. nullopt: the answer is no such refusal.
+std::optional<uint64_t> RefusingProcessOf(const HttpClient::Answer& answer);
 
 }  // namespace tamis

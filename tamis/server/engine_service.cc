@@ -39,6 +39,12 @@ class EngineService::Operation : public RunningStatement {
     Continue([this] { Run(); });
   }
 
+  // Instead of Start.
+  virtual void Refuse(const Status& why) {
+    Ended("refused", 0);
+    exchange_->Send(Problem(why));
+  }
+
   void Cancel(const Status& why) override {
     std::lock_guard lock(mutex_);
     if (why_cancelled_.ok()) why_cancelled_ = why;
@@ -263,15 +269,12 @@ class EngineService::WriteOperation final : public Operation {
     pb::TableWrites request;
     if (const Status status = Parse(&request); !status.ok()) return Fail(status);
     WriteNumbers* const numbers = &service_->write_numbers_;
-    if (request.process() != 0 && request.process() != numbers->process()) return FailAsOther();
-    if (!numbers->Take(request.client(), request.number())) {
-      return Fail(DeadlineExceeded(
-          "this write request was received before; the first copy may have been carried out"));
-    }
+    if (IsForAnother(request)) return FailAsOther();
+    if (!numbers->Take(request.client(), request.number())) return FailAsTwice();
     auto work = WithoutExceptions([&] { return Prepare(request); });
     if (!work.ok()) {
-      numbers->Release(request.client(), request.number());
-      return Fail(work.status());
+      numbers->Refuse(request.client(), request.number());
+      return FailHere(HttpStatusOf(work.status().code()), work.status());
     }
     const std::vector<Status> done =
         service_->store_->engine().Apply(work->schema, std::move(work->writes), &cancelled_);
@@ -302,14 +305,33 @@ class EngineService::WriteOperation final : public Operation {
     return Work{std::move(schema), std::move(writes)};
   }
 
-  void FailAsOther() {
-    Response refusal = ProblemOfProcess(
-        service_->write_numbers_.process(),
-        FailedPrecondition("a request to write that is for another server, or for this one before "
-                           "it was started again; nothing was written here, and that one may have "
-                           "carried it out"));
+  bool IsForAnother(const pb::TableWrites& request) const {
+    return request.process() != 0 && request.process() != service_->write_numbers_.process();
+  }
+  // This server has carried out nothing of the request, and never will.
+  void FailHere(int http_status, const Status& status) {
+    Response refusal = ProblemOfProcess(service_->write_numbers_.process(), http_status, status);
     Ended("refused", 0);
     exchange_->Send(std::move(refusal));
+  }
+  void FailAsOther() {
+    FailHere(421, FailedPrecondition(
+                      "a request to write that is for another server, or for this one before it "
+                      "was started again; nothing was written here, and that one may have carried "
+                      "it out"));
+  }
+  // A proxy may have sent the request before.
+  void Refuse(const Status& why) override {
+    pb::TableWrites request;
+    if (!request.ParseFromString(exchange_->request().body)) return Operation::Refuse(why);
+    if (IsForAnother(request)) return FailAsOther();
+    const bool is_first = service_->write_numbers_.Withdraw(request.client(), request.number());
+    if (!is_first) return FailAsTwice();
+    FailHere(HttpStatusOf(why.code()), why);
+  }
+  void FailAsTwice() {
+    Fail(DeadlineExceeded(
+        "this write request was received before; the first copy may have been carried out"));
   }
 
   static Status Check(const TableSchema& schema, const pb::TableWrites& request) {
@@ -333,11 +355,10 @@ class EngineService::WriteOperation final : public Operation {
 
 template <class One>
 void EngineService::Start(const Call& call) {
-  const auto operation = std::make_shared<One>(this, call);
+  const std::shared_ptr<Operation> operation = std::make_shared<One>(this, call);
   const Status added = statements_->Add(operation.get());
   if (added.ok()) return operation->Start();
-  metrics_->CountStatement("refused", 0);
-  call.exchange->Send(Problem(added));
+  operation->Refuse(added);
 }
 
 void EngineService::Search(const Call& call) { Start<SearchOperation>(call); }

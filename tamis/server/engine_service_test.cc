@@ -214,14 +214,32 @@ TEST_F(EngineServiceTest, WriteThatWasWithdrawnIsNotCarriedOut) {
   EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 3)).status, 200);
 }
 
-TEST_F(EngineServiceTest, NumberOfARefusedWriteMayComeAgain) {
+TEST_F(EngineServiceTest, ServerThatRefusesAWriteNamesItselfAndNeverCarriesItOut) {
   Start(Writable());
+  const uint64_t process = Withdraw({}).process();
+  const auto named = [](const HttpClient::Answer& answer) {
+    return std::stoull("0" + nlohmann::json::parse(answer.body).value("process", ""), nullptr, 16);
+  };
   pb::TableWrites damaged = Writes({Put(1, "v")}, 1);
   damaged.mutable_mutations(0)->set_key("x");
   const auto refused = Post("/v1/tables/t/write", damaged);
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(Detail(refused), HasSubstr("key"));
-  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1)).status, 200);
+  EXPECT_EQ(named(refused), process);
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 1)).status, 504);
+  EXPECT_EQ(Post("/v1/tables/t/write", Writes({Put(1, "v")}, 2)).status, 200);
+
+  TamisServer::Options busy = Writable();
+  busy.sql.max_statements = 0;
+  Start(busy);
+  pb::WithdrawWrite number;
+  number.set_process(Withdraw({}).process());
+  number.set_client(7);
+  number.set_number(3);
+  const auto later = Post("/v1/tables/t/write", Writes({Put(2, "v")}, 3));
+  EXPECT_EQ(later.status, 503);
+  EXPECT_EQ(named(later), number.process());
+  EXPECT_TRUE(Withdraw(number).withdrawn());
 }
 
 // The server would drop the values of columns that it does not know.

@@ -57,9 +57,11 @@ std::string TextOf(const nlohmann::ordered_json& problem) {
 }
 
 Response Document(int http_status, const nlohmann::ordered_json& problem) {
-  return {.status = http_status,
-          .content_type = "application/problem+json",
-          .body = TextOf(problem) + "\n"};
+  Response response{.status = http_status,
+                    .content_type = "application/problem+json",
+                    .body = TextOf(problem) + "\n"};
+  if (http_status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 }  // namespace
@@ -96,16 +98,13 @@ std::string ProblemText(int http_status, const Status& status) {
 }
 
 Response Problem(int http_status, const Status& status) {
-  Response response = Document(http_status, JsonOf(http_status, status));
-  if (http_status == 503) response.headers.emplace_back("Retry-After", "1");
-  return response;
+  return Document(http_status, JsonOf(http_status, status));
 }
 
-Response ProblemOfProcess(uint64_t process, const Status& status) {
-  constexpr int kMisdirected = 421;
-  nlohmann::ordered_json problem = JsonOf(kMisdirected, status);
+Response ProblemOfProcess(uint64_t process, int http_status, const Status& status) {
+  nlohmann::ordered_json problem = JsonOf(http_status, status);
   problem["process"] = fmt::format("{:016x}", process);
-  return Document(kMisdirected, problem);
+  return Document(http_status, problem);
 }
 
 }  // namespace tamis::server

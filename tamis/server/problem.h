@@ -14,8 +14,8 @@ int HttpStatusOf(StatusCode code);
 // {"type": "about:blank", "title": ..., "status": ..., "code": ..., "detail": the message}.
 std::string ProblemText(int http_status, const Status& status);
 Response Problem(int http_status, const Status& status);
-// 421, with the member "process": the number of this server in hexadecimal.
-Response ProblemOfProcess(uint64_t process, const Status& status);
+// The same with the member "process", the number of this server in hexadecimal.
+Response ProblemOfProcess(uint64_t process, int http_status, const Status& status);
 inline Response Problem(const Status& status) {
   return Problem(HttpStatusOf(status.code()), status);
 }

@@ -57,10 +57,12 @@ bool WriteNumbers::Withdraw(uint64_t client, uint64_t number) {
   return Enter(client, number, State::kWithdrawn, &is_new) == State::kWithdrawn;
 }
 
-void WriteNumbers::Release(uint64_t client, uint64_t number) {
+void WriteNumbers::Refuse(uint64_t client, uint64_t number) {
   std::lock_guard lock(mutex_);
   const auto found = by_id_.find(client);
-  if (found != by_id_.end()) found->second->numbers.erase(number);
+  if (found == by_id_.end()) return;
+  const auto entry = found->second->numbers.find(number);
+  if (entry != found->second->numbers.end()) entry->second = State::kWithdrawn;
 }
 
 }  // namespace tamis::server

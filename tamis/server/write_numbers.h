@@ -26,8 +26,8 @@ class WriteNumbers {
 
   // Whether the request is a new one; from now on it is taken.
   bool Take(uint64_t client, uint64_t number);
-  // Nothing of a request that was taken is carried out: it may come again.
-  void Release(uint64_t client, uint64_t number);
+  // Nothing of a request that was taken is carried out, now or later.
+  void Refuse(uint64_t client, uint64_t number);
   // Whether the request has not been taken; from now on it never is. May be repeated.
   bool Withdraw(uint64_t client, uint64_t number);
 

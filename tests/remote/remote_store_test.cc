@@ -383,6 +383,21 @@ TEST_F(BalancedStoreTest, OutcomeIsUnknownWhenTheNamedServerIsGone) {
   EXPECT_EQ(remote->engine().Apply(table_, {Insert(3)})[0], Status());
 }
 
+// It has refused the number: nothing is asked of it once it is gone.
+TEST_F(BalancedStoreTest, WriteThatABusyServerRefusedIsCarriedOutByAnother) {
+  options_.sql.max_statements = 0;
+  third_ = *server::TamisServer::Start(local_, options_);
+  const auto remote = Open(proxy_.url());
+  std::atomic<bool> has_refused = false;
+  proxy_.SetRoute([&](const std::string& path, int) {
+    const bool to_busy = path == kWrite ? !has_refused.exchange(true) : !has_refused.load();
+    return std::vector{to_busy && path != "/v1/cluster" ? third_->port() : ports_[0]};
+  });
+  EXPECT_EQ(remote->engine().Apply(table_, {Insert(1)})[0], Status());
+  EXPECT_EQ(proxy_.Count(kWrite), 2);
+  EXPECT_EQ(proxy_.Count("/v1/writes/withdraw"), 2);  // both ask for the process only
+}
+
 // Requests go to random servers, some to several, and some answers are lost.
 TEST_F(BalancedStoreTest, RandomBalancerNeverMakesAWriteTwice) {
   const uint64_t seed = std::random_device()();
