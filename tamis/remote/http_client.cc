@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMostWaitingBytes = size_t{1} << 20;  // of pieces, not taken by the caller
 constexpr size_t kMostBodyBytes = size_t{256} << 20;   // of an answer that is given whole
 constexpr int kLongestPollMs = 60'000;
+constexpr long kMostConnections = 64;  // that are kept
 
 // One request. Members without a comment belong to the thread of the client.
 struct State {
@@ -103,7 +104,9 @@ bool IsLasting(CURLcode code) {
 // The state that the client, its thread and the transfers share.
 class HttpClient::Core : public std::enable_shared_from_this<Core> {
  public:
-  explicit Core(Options options) : options_(std::move(options)), multi_(curl_multi_init()) {}
+  explicit Core(Options options) : options_(std::move(options)), multi_(curl_multi_init()) {
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kMostConnections);
+  }
   ~Core() { curl_multi_cleanup(multi_); }
 
   void Start() {
@@ -183,6 +186,11 @@ void HttpClient::Core::Prepare(State* state) {
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                    static_cast<long>(state->request.timeout / std::chrono::milliseconds(1)));
   if (!options_.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
+  if (!options_.cert_file.empty()) {
+    const std::string& key = options_.key_file.empty() ? options_.cert_file : options_.key_file;
+    curl_easy_setopt(easy, CURLOPT_SSLCERT, options_.cert_file.c_str());
+    curl_easy_setopt(easy, CURLOPT_SSLKEY, key.c_str());
+  }
   state->connections = &connections_;
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, state);

@@ -26,6 +26,9 @@ class HttpClient {
     std::string url;      // "http://host:7470", without a path
     std::string token;    // empty: none is sent
     std::string ca_file;  // PEM: the trusted authorities; empty: those of the machine
+    // PEM: the client's certificate; empty: none is shown. The key may be in the same file.
+    std::string cert_file;
+    std::string key_file;
     Duration connect_timeout = std::chrono::seconds(5);
   };
 

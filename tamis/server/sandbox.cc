@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kMaxTextBytes = 16 << 20;  // of a value, and of a row
 constexpr int kMaxStatementBytes = 1 << 20;
-constexpr int kMaxPatternBytes = 1000;
+// SQLite compares a pattern with a text in one step, which nothing interrupts: 10 s at most.
+constexpr int kMaxPatternBytes = 200;
 
 // Functions of SQLite that compute from their arguments and read nothing else; in order. json_patch
 // and unhex, whose time is the product of two lengths, are not among them (text_functions.h).

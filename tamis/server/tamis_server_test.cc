@@ -350,6 +350,14 @@ TEST_F(TamisServerTest, ColumnThatWasAddedSinceIsSeen) {
   EXPECT_EQ(Rows("SELECT mayor FROM cities"), json({{"lee"}}));
 }
 
+TEST_F(TamisServerTest, PatternsAreShort) {
+  Start();
+  const std::string longest(200, '%');
+  EXPECT_EQ(Rows("SELECT 'a' LIKE ?, 'a' GLOB ?", {longest, std::string(200, '*')}),
+            json({{1, 1}}));
+  EXPECT_THAT(Refusal("SELECT 'a' LIKE '" + longest + "%'"), HasSubstr("pattern too complex"));
+}
+
 TEST_F(TamisServerTest, StatementsEndAfterTheirTime) {
   Start();
   const auto answer = Sql({{"sql", kEndless}, {"timeout_ms", 20}});

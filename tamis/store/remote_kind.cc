@@ -5,7 +5,9 @@
 //   token-file=FILE   the token of the server is the first line of the file; without it, that of
 //                     $TAMIS_TOKEN_FILE
 //   ca=FILE           PEM: the trusted authorities; without it, those of the machine
-//   timeout=SECONDS   for writes and calls that do not say how long they may take; 30 without it
+//   cert=FILE         PEM: the certificate that the client shows, and its key if there is no
+//   key=FILE timeout=SECONDS   for writes and calls that do not say how long they may take; 30
+//   without it
 //
 // In a value %XX is the byte XX.
 #include <charconv>
@@ -20,7 +22,8 @@
 namespace tamis {
 namespace {
 
-constexpr std::string_view kForm = "http://HOST[:PORT][?token-file=FILE&ca=FILE&timeout=SECONDS]";
+constexpr std::string_view kForm =
+    "http://HOST[:PORT][?token-file=FILE&ca=FILE&cert=FILE&key=FILE&timeout=SECONDS]";
 
 struct RemoteName {
   HttpClient::Options client;
@@ -44,6 +47,10 @@ Status SetOption(const std::string& name, const std::string& option, RemoteName*
     remote->token_file = *value;
   } else if (key == "ca") {
     remote->client.ca_file = *value;
+  } else if (key == "cert") {
+    remote->client.cert_file = *value;
+  } else if (key == "key") {
+    remote->client.key_file = *value;
   } else if (key == "timeout") {
     uint32_t seconds = 0;
     const char* const end = value->data() + value->size();
@@ -77,6 +84,9 @@ Result<RemoteName> ParseName(const std::string& name) {
     const size_t end = rest.find('&');
     TAMIS_RETURN_IF_ERROR(SetOption(name, rest.substr(0, end), &remote));
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
+  }
+  if (!remote.client.key_file.empty() && remote.client.cert_file.empty()) {
+    return Wrong(name, "it has a key and no certificate");
   }
   const char* const token_file = std::getenv("TAMIS_TOKEN_FILE");
   if (remote.token_file.empty() && token_file != nullptr) remote.token_file = token_file;

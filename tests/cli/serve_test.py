@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`tamis serve` as a process: the examples of docs/SERVER.md, signals, tokens, TLS, wrong options.
 
-usage: serve_test.py TAMIS PAGE CONFIGURATION
+usage: serve_test.py TAMIS PAGE CONFIGURATION EXTENSION
 """
 
 import http.client
@@ -11,14 +11,15 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
 import tempfile
 import unittest
 
-TAMIS, PAGE, CONFIGURATION = map(os.path.abspath, sys.argv[1:4])
-del sys.argv[1:4]
+TAMIS, PAGE, CONFIGURATION, EXTENSION = map(os.path.abspath, sys.argv[1:5])
+del sys.argv[1:5]
 ENDLESS = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
 
 
@@ -155,6 +156,77 @@ class ServeTest(unittest.TestCase):
                     connection.request("GET", "/healthz")
                     connection.getresponse()
             connection.close()
+
+    def query(self, name):
+        return subprocess.run([TAMIS, "--store", name, "sql", "--format", "csv", "SELECT count(*) AS n FROM t"], cwd=self.work,
+                              capture_output=True, text=True)
+
+    def test_our_client_checks_the_server_and_shows_its_certificate(self):
+        self.make_store()
+        self.make_certificate("localhost", "-addext", "subjectAltName=DNS:localhost")
+        self.make_certificate("client")
+        self.make_certificate("stranger")
+        with open(os.path.join(self.work, "both.pem"), "w", encoding="ascii") as both:
+            for part in "client.pem", "client.key":
+                with open(os.path.join(self.work, part), encoding="ascii") as file:
+                    both.write(file.read())
+        _, port, _ = self.serve("--tls-cert", "localhost.pem", "--tls-key", "localhost.key", "--tls-client-ca", "client.pem")
+        server = f"https://localhost:{port}"
+        for options in "ca=localhost.pem&cert=client.pem&key=client.key", "ca=localhost.pem&cert=both.pem":
+            found = self.query(f"{server}?{options}")
+            self.assertEqual((found.stdout, found.returncode), ("n\n0\n", 0), found.stderr)
+        for name, reason in ((f"{server}?ca=localhost.pem", "certificate required"),
+                             (f"{server}?ca=localhost.pem&cert=stranger.pem&key=stranger.key", "unknown ca"),
+                             (f"{server}?ca=localhost.pem&cert=client.pem&key=stranger.key", "stranger.key"),
+                             (f"{server}?ca=localhost.pem&cert=none.pem", "none.pem"),
+                             (f"{server}?ca=localhost.pem&key=client.key", "a key and no certificate"),
+                             (f"{server}?ca=client.pem&cert=both.pem", "certificate"),
+                             (f"{server}?cert=both.pem", "certificate"),
+                             (f"https://127.0.0.1:{port}?ca=localhost.pem&cert=both.pem", "127.0.0.1")):
+            refused = self.query(name)
+            self.assertEqual(refused.returncode, 1, name)
+            self.assertIn("cannot open store", refused.stderr)
+            self.assertIn(reason, refused.stderr)
+        # The extension uses the same client.
+        connection = sqlite3.connect(":memory:")
+        connection.enable_load_extension(True)
+        connection.load_extension(EXTENSION)
+        os.chdir(self.work)
+        self.addCleanup(os.chdir, "/")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "certificate required"):
+            connection.execute("SELECT tamis_open(?)", (f"{server}?ca=localhost.pem",))
+        connection.execute("SELECT tamis_open(?)", (f"{server}?ca=localhost.pem&cert=both.pem",))
+        self.assertEqual(connection.execute("SELECT count(*) FROM t").fetchall(), [(0,)])
+        connection.close()
+
+    def test_a_resumed_session_keeps_the_certificate_of_its_client(self):
+        self.make_store()
+        self.make_certificate("localhost", "-addext", "subjectAltName=DNS:localhost")
+        self.make_certificate("client")
+        _, port, _ = self.serve("--tls-cert", "localhost.pem", "--tls-key", "localhost.key", "--tls-client-ca", "client.pem")
+
+        def ask(context, session=None):
+            with socket.create_connection(("localhost", port)) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost", session=session) as secure:
+                    secure.sendall(b"GET /v1/tables HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    answer = b""
+                    while part := secure.recv(4096):
+                        answer += part
+                    return answer[:12], secure.session, secure.session_reused
+
+        for version in ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3:
+            context = ssl.create_default_context(cafile=os.path.join(self.work, "localhost.pem"))
+            context.minimum_version = context.maximum_version = version
+            context.load_cert_chain(os.path.join(self.work, "client.pem"), os.path.join(self.work, "client.key"))
+            answer, session, _ = ask(context)
+            self.assertEqual(answer, b"HTTP/1.1 200")
+            answer, _, was_reused = ask(context, session)
+            self.assertEqual((answer, was_reused), (b"HTTP/1.1 200", True), version)
+            # Another process of the server does not know the session, and asks for the certificate.
+            stranger = ssl.create_default_context(cafile=os.path.join(self.work, "localhost.pem"))
+            stranger.minimum_version = stranger.maximum_version = version
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                ask(stranger)
 
     def test_options_come_from_a_file_and_the_command_line_comes_first(self):
         self.make_store()
