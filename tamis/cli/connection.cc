@@ -1,10 +1,13 @@
 #include "tamis/cli/connection.h"
 
+#include <cstring>
+
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/sql_text.h"
 #include "tamis/cli/table_statements.h"
 #include "tamis/cluster/hidden_tables.h"
 #include "tamis/server/memory_database.h"
+#include "tamis/sql/lower_query.h"
 #include "tamis/sql/minimum_query.h"
 #include "tamis/table/timestamp.h"
 
@@ -116,12 +119,15 @@ bool Connection::HasTablesOfItsOwn() const {
 }
 
 std::optional<std::string> Connection::RewriteFirst(const char** text) const {
-  if (session_->engine == nullptr ||
-      SqlWords(*text, 2) != std::vector<std::string>{"SELECT", "MIN"}) {
-    return std::nullopt;
-  }
+  // A script may be long: it is looked at up to its first semicolon.
+  const std::string begin(*text, std::strcspn(*text, ";"));
+  const bool may_be_rewritten =
+      SqlWords(begin, 2) == std::vector<std::string>{"SELECT", "MIN"} ||
+      (SqlWords(begin, 1) == std::vector<std::string>{"SELECT"} && HasSqlWord(begin, "LOWER"));
+  if (session_->engine == nullptr || !may_be_rewritten) return std::nullopt;
   const std::string_view first = FirstStatement(*text);
   auto rewritten = RewriteMinimum(first, session_->engine.get());
+  if (!rewritten.has_value()) rewritten = RewriteLower(first, session_->engine.get());
   if (rewritten.has_value() && HasTablesOfItsOwn()) return std::nullopt;
   if (rewritten.has_value()) *text += first.size();
   return rewritten;
@@ -146,12 +152,12 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
       continue;
     }
     sqlite3_stmt* statement = nullptr;
-    int rc = SQLITE_OK;
+    int rc = SQLITE_ERROR;
+    const char* const first = rest;
     if (const auto rewritten = RewriteFirst(&rest)) {
       rc = sqlite3_prepare_v2(db_, rewritten->c_str(), -1, &statement, nullptr);
-    } else {
-      rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
     }
+    if (rc != SQLITE_OK) rc = sqlite3_prepare_v2(db_, first, -1, &statement, &rest);
     if (rc != SQLITE_OK) {
       status = LastError(rc);
     } else if (statement != nullptr) {

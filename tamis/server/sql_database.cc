@@ -6,6 +6,7 @@
 #include "tamis/server/json_rows.h"
 #include "tamis/server/memory_database.h"
 #include "tamis/server/text_functions.h"
+#include "tamis/sql/lower_query.h"
 #include "tamis/sql/minimum_query.h"
 #include "tamis/table/value.h"
 
@@ -61,10 +62,17 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   const char* rest = nullptr;
   sandbox_.TakeRefusal();
   session_->failure = Status::Ok();
-  const auto rewritten = RewriteMinimum(sql, session_->engine.get());
-  const std::string& text = rewritten.has_value() ? *rewritten : sql;
-  const int rc =
-      sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement, &rest);
+  const auto prepare = [&](const std::string& text) {
+    return sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement,
+                              &rest);
+  };
+  auto rewritten = RewriteMinimum(sql, session_->engine.get());
+  if (!rewritten.has_value()) rewritten = RewriteLower(sql, session_->engine.get());
+  int rc = rewritten.has_value() ? prepare(*rewritten) : SQLITE_ERROR;
+  if (rc != SQLITE_OK) {
+    sandbox_.TakeRefusal();
+    rc = prepare(sql);
+  }
   if (rc != SQLITE_OK) return ErrorOf(rc);
   if (!IsBlank(rest)) {
     // A comment behind the statement is none.

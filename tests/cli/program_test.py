@@ -488,6 +488,11 @@ class ProgramTest(unittest.TestCase):
         query = "SELECT name, initial FROM people WHERE town_lower = 'new york'"
         self.assertEqual(self.sql(query), [{"name": "grace", "initial": "g"}])
         self.assertIn("by_town", self.run_tamis("explain", query))
+        unchanged = query.replace("town_lower =", "lower(p.home_town) =").replace("people", "people p")
+        self.assertEqual(self.sql(unchanged), [{"name": "grace", "initial": "g"}])
+        self.assertIn("town_lower = 'new york'", self.run_tamis("explain", unchanged))
+        hidden = "CREATE TEMP TABLE p AS SELECT 'X' AS home_town; SELECT * FROM p WHERE lower(home_town) = 'x'"
+        self.assertEqual(self.sql(hidden), [{"home_town": "X"}])
         self.assertIn("computed as lower(home_town)",
                       self.run_tamis("put", "people", "name=emmy", "town_lower=erlangen", expect=1))
         self.run_tamis("put", "people", "name=emmy", "home_town=Erlangen")
