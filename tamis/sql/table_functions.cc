@@ -90,7 +90,8 @@ Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
     TAMIS_ASSIGN_OR_RETURN(Value fpr, Value::Double(index.fpr));
     rows.push_back({Value::Text(index.name), names(index.columns), std::move(fpr),
                     Number(index.expected_values), names(index.include),
-                    index.IsPartial() ? Value::Text(index.where.ToString(*schema)) : Value()});
+                    index.IsPartial() ? Value::Text(index.where.ToString(*schema)) : Value(),
+                    Number(index.cell_map == nullptr ? 0 : index.cell_map->cells())});
   }
   return rows;
 }
@@ -136,7 +137,8 @@ const std::vector<Function>& Functions() {
        1,
        RegionRows},
       {"tamis_indexes",
-       "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER, included TEXT, condition TEXT",
+       "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER, included TEXT, condition TEXT, "
+       "cells INTEGER",
        {"argument"},
        1,
        IndexRows},

@@ -445,6 +445,7 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("index", "rebuild", "people")
         self.run_tamis("index", "ranges", "people", "by_born", "--cells", "4")
         self.assertIn("ranges by", self.run_tamis("table", "describe", "people"))
+        self.assertEqual(self.sql("SELECT cells > 0 AS has FROM tamis_indexes('people') WHERE name = 'by_born'"), [{"has": 1}])
         self.assertEqual(self.sql("SELECT name FROM people WHERE born BETWEEN 1800 AND 1820"), [{"name": "ada"}])
         self.run_tamis("index", "ranges", "people", "by_born", "--cells", "0")
         self.assertNotIn("ranges by", self.run_tamis("table", "describe", "people"))
