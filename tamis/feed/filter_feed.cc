@@ -127,9 +127,12 @@ void FilterFeed::Remember(const pb::Event& event) {
   // An event of an earlier opening says nothing about this one, as at a coordinator.
   if (region == regions_.end() || region->second.opened.epoch() != event.epoch()) return;
   auto& complete = region->second.complete;
-  const auto index = complete.find(event.index_id());
-  const bool of_generation =
-      index != complete.end() && index->second.generation() == event.generation();
+  // The copy of the event's generation; nullptr: another one was published.
+  const auto known = [&]() -> pb::Event* {
+    const auto index = complete.find(event.index_id());
+    const bool same = index != complete.end() && index->second.generation() == event.generation();
+    return same ? &index->second : nullptr;
+  };
   switch (event.kind()) {
     case pb::Event::REGION_CLOSED:
       regions_.erase(region);
@@ -141,15 +144,15 @@ void FilterFeed::Remember(const pb::Event& event) {
       complete.erase(event.index_id());
       break;
     case pb::Event::LAYER_ADDED:
-      if (of_generation) index->second.set_layers(event.layers());
+      if (pb::Event* const copy = known()) copy->set_layers(event.layers());
       break;
     case pb::Event::RANGE_WIDENED:
-      if (of_generation) {
-        pb::Event widened = index->second;
+      if (pb::Event* const copy = known()) {
+        pb::Event widened = *copy;
         widened.set_min(event.min());
         widened.set_max(event.max());
         widened.set_has_range(event.has_range());
-        index->second = std::move(widened);
+        *copy = std::move(widened);
       }
       break;
     default:

@@ -118,8 +118,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   std::vector<Follower> Followers() const;
 
   // The server dies. Polls and waits that are under way are dropped without an answer; later polls
-  // end with kUnavailable, later waits with kDeadlineExceeded (the outcome of
-  // the write is unknown).
+  // end with kUnavailable, later waits with kDeadlineExceeded (the outcome of the write is
+  // unknown).
   void Abandon();
 
  private:

@@ -13,6 +13,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import tamis.base.Fault;
 import tamis.base.StatusException;
 import tamis.pb.Cluster;
@@ -90,25 +91,28 @@ public final class FilterFeed {
 
     /** An event of this opening. */
     void remember(Event event) {
-      int index = event.getIndexId();
-      Event known = complete.get(index);
-      boolean ofGeneration = known != null && known.getGeneration() == event.getGeneration();
       switch (event.getKind()) {
         case INDEX_COMPLETE:
-          complete.put(index, event);
+          complete.put(event.getIndexId(), event);
           break;
         case INDEX_DROPPED:
-          complete.remove(index);
+          complete.remove(event.getIndexId());
           break;
         case LAYER_ADDED:
-          if (ofGeneration) complete.put(index, known.toBuilder().setLayers(event.getLayers()).build());
+          change(event, known -> known.toBuilder().setLayers(event.getLayers()).build());
           break;
         case RANGE_WIDENED:
-          if (ofGeneration) complete.put(index, withRangeOf(event, known));
+          change(event, known -> withRangeOf(event, known));
           break;
         default:
           break;
       }
+    }
+
+    /** Changes the copy of the event's generation; another one was published if there is none. */
+    private void change(Event event, UnaryOperator<Event> changed) {
+      complete.computeIfPresent(event.getIndexId(),
+          (index, known) -> known.getGeneration() == event.getGeneration() ? changed.apply(known) : known);
     }
 
     private static Event withRangeOf(Event widened, Event known) {
