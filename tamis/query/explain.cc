@@ -39,6 +39,10 @@ void Explain::Add(const Explain& other) {
   for (const std::string& term : other.terms) terms.push_back(term);
   for (const IndexUse& use : other.uses) uses.push_back(use);
   if (regions.empty()) regions = other.regions;
+  AddCounts(other);
+}
+
+void Explain::AddCounts(const Explain& other) {
   for (const Number& number : Numbers()) this->*number.value += other.*number.value;
   for (const Time& time : Times()) this->*time.value += other.*time.value;
 }

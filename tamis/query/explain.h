@@ -103,6 +103,8 @@ struct Explain {
 
   // Adds counters, so that servers and regions count once for each search; joins texts that differ.
   void Add(const Explain& other);
+  // Adds counters and times alone: of requests that are a part of this search.
+  void AddCounts(const Explain& other);
 
   std::string ToLine() const;  // one line for people
   std::string ToText() const;  // many lines for people

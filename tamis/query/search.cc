@@ -102,12 +102,7 @@ Status Search::ReadRowsOf(const std::vector<Row>& entries) {
     if (!row.has_value()) break;
     rows.push_back(std::move(row->row));
   }
-  for (const Explain::Number& number : Explain::Numbers()) {
-    explain_.*number.value += search.explain_.*number.value;
-  }
-  for (const Explain::Time& time : Explain::Times()) {
-    explain_.*time.value += search.explain_.*time.value;
-  }
+  explain_.AddCounts(search.explain_);
   servers_asked_.merge(search.servers_asked_);
   first_->Add(entries, std::move(rows), [this](const std::string& key) {
     if (merge_.has_value()) merge_->Forget(key);
