@@ -10,13 +10,13 @@ Maven, into DIRECTORY.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "redis"))
 
+from application import Application, free_port
 from redis_server import Server
 
 MODULE, PAGE, DIRECTORY = map(os.path.abspath, sys.argv[1:4])
@@ -52,24 +52,8 @@ def command(client, path, port):
     return ["java", "-cp", jars + "/*:" + directory, "Rows", "127.0.0.1", str(port)]
 
 
-class Application:
-    def __init__(self, words):
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(60)
-
-
 def refuses_no_row(client):
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    port = free_port()
     with Server(MODULE, port=port) as server:
         ask = Application(command(client, server.path, port))
         try:

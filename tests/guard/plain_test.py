@@ -15,6 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "redis"))
 
+from application import Application, free_port
 from redis_server import Error, Server
 
 PAGE, DIRECTORY = map(os.path.abspath, sys.argv[1:3])
@@ -46,13 +47,6 @@ def changed(*names):
         assert before in script, name
         script = script.replace(before, after)
     return script
-
-
-def free_port():
-    import socket
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Guard:
@@ -328,20 +322,6 @@ SHOWN = (
     (restart_during_a_rebuild, "any rebuild is committed", "the trust is of the commit"),
     (new_filter_that_goes, "adds to no filter end no trust"),
 )
-
-
-class Application:
-    def __init__(self, words):
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(60)
 
 
 def command(client, path, port):
