@@ -337,7 +337,7 @@ void Crowd(Scene* scene) {
   for (int i = 0; i < 1100; ++i) scene->Add("h" + std::string(1000, 'x') + "*" + std::to_string(i));
 }
 
-TEST(IndexFilterClearingTest, NothingIsClearedBesideWritesWhoseValuesAreNotKept) {
+TEST(IndexFilterClearingTest, ClearingClearsNothingWhileWritesAreUnlisted) {
   for (const bool rule : {true, false}) {
     Faults faults;
     faults.clear_amid_writes = !rule;

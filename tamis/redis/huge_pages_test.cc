@@ -24,7 +24,7 @@ std::vector<char*> Advance(HugePages& pages, size_t count) {
   return joined;
 }
 
-TEST(HugePages, WholePagesAreJoinedInTurn) {
+TEST(HugePages, AdvanceJoinsWholePagesInTurn) {
   HugePages pages;
   EXPECT_TRUE(Advance(pages, 3).empty());
   pages.Add(At(100), 3 * kPage);         // two whole ones

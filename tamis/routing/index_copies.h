@@ -122,8 +122,8 @@ class IndexCopies {
   void Prepare(SplitGeometry geometry) { MatrixOf(geometry); }
   // Drops matrices without columns.
   void DropUnused();
-  // The matrix of several slices whose last slice is cheapest to do without;
-  // nullptr: there is none.
+  // The matrix of several slices whose last slice is cheapest to do without; nullptr: there is
+  // none.
   Matrix* CheapestToCut() const;
   // How many more regions are asked in vain, of each that has a column, for each byte that becomes
   // free when the matrix keeps one slice less. The filters are taken to be half full.

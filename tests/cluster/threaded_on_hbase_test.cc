@@ -134,7 +134,7 @@ bool MissesWhatCameWhenItWasCutOff(const Faults& faults) {
   return meanwhile.ok();
 }
 
-TEST(CoordinatorCutOffTest, AsksServersOrFailsOnceItsLeasesAreOver) {
+TEST(CoordinatorCutOffTest, CoordinatorWithoutALeaseMissesNoRow) {
   EXPECT_FALSE(MissesWhatCameWhenItWasCutOff({}));
 }
 
