@@ -86,6 +86,10 @@ Status PlainClient::Delete(const TableSchema& schema, const Row& row) {
   return Write(order);
 }
 
+Status PlainClient::SetReadTimeout(std::chrono::seconds timeout) {
+  return Write("wait " + std::to_string(timeout.count()));
+}
+
 Result<RowState> PlainClient::Get(const TableSchema& schema, const Row& key) {
   TAMIS_ASSIGN_OR_RETURN(const std::string encoded, KeyFormat(schema).Encode(key));
   TAMIS_ASSIGN_OR_RETURN(const std::string answer, Ask("get " + Hex(encoded)));

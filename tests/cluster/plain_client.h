@@ -4,6 +4,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class PlainClient {
   Status Delete(const TableSchema& schema, const Row& row);
   // kUnavailable and kDeadlineExceeded: no server answered.
   Result<RowState> Get(const TableSchema& schema, const Row& key);
+  // How long each later Get may look for a server that answers. At first 15 s.
+  Status SetReadTimeout(std::chrono::seconds timeout);
 
  private:
   explicit PlainClient(std::unique_ptr<LineProcess> process) : process_(std::move(process)) {}

@@ -26,6 +26,7 @@ constexpr int kServers = 5;
 constexpr size_t kMaxRegions = 10;
 // A server that could not tell the master of a closed region tells it again after 200 seconds.
 constexpr seconds kPatienceAfterOutages{400};
+constexpr seconds kSearchAtRest{180};
 constexpr int kMostOrders = 8;        // to the cluster, not answered yet
 constexpr uint64_t kEventEvery = 12;  // operations
 constexpr int64_t kShared = 4;        // rows that all clients write: those with the least keys
@@ -766,6 +767,10 @@ class ThreadedCluster {
   // At rest: its rows by key and by every index, from every coordinator.
   void FindRowsOfPlainClient() {
     if (plain_ == nullptr) return;
+    // Its connections and its cached locations may still be those of servers that are gone.
+    if (const Status set = plain_->SetReadTimeout(kSearchAtRest); !set.ok()) {
+      return Fail("a plain client cannot wait longer: " + set.ToString());
+    }
     for (int64_t key = 0; key < EndOfKeys() && !failed_; ++key) {
       if (!IsOfPlainClient(key)) continue;
       ReadByPlainClient(key);
@@ -832,7 +837,7 @@ class ThreadedCluster {
     if (process_ != nullptr) SearchByProcess({});
     if (far_engine_ != nullptr) {
       // It may still wait for what was lost with the cut connections.
-      SearchFromAfar(table_, rows, seconds(180));
+      SearchFromAfar(table_, rows, kSearchAtRest);
       far_engine_->ForgetTable("t");
       Check(*far_engine_, {});
     }

@@ -33,17 +33,20 @@ import org.apache.hadoop.hbase.util.Bytes;
  *   put KEY FAMILY:QUALIFIER=VALUE ...    done
  *   delete KEY                            done
  *   get KEY                               cells FAMILY:QUALIFIER=VALUE ...
+ *   wait SECONDS                          done: from now on a get is tried for so long
  *
  * Keys and values are hexadecimal. A failure is answered with "refused MESSAGE" where nothing was done, else with "may
  * stand MESSAGE". The first line is "ready".
  */
 public final class PlainClient {
   private final Table written;
-  private final Table read;
+  private final Connection retrying;
+  private Table read;
 
-  private PlainClient(Table written, Table read) {
+  private PlainClient(Table written, Connection retrying) throws IOException {
     this.written = written;
-    this.read = read;
+    this.retrying = retrying;
+    this.read = retrying.getTable(written.getName());
   }
 
   private static Configuration configuration() {
@@ -95,7 +98,15 @@ public final class PlainClient {
     return answer.toString();
   }
 
+  /** Only for gets: a write is never sent twice. */
+  private String waitFor(int seconds) throws IOException {
+    read.close();
+    read = retrying.getTableBuilder(written.getName(), null).setOperationTimeout(1000 * seconds).build();
+    return "done";
+  }
+
   private String answer(String[] words) throws IOException {
+    if (words[0].equals("wait")) return waitFor(Integer.parseInt(words[1]));
     byte[] key = Bytes.fromHex(words[1]);
     switch (words[0]) {
       case "put":
@@ -130,9 +141,8 @@ public final class PlainClient {
   public static void main(String[] args) throws IOException {
     TableName name = TableName.valueOf(args[0]);
     try (Connection once = ConnectionFactory.createConnection(withoutRetries());
-         Connection again = ConnectionFactory.createConnection(configuration()); Table written = once.getTable(name);
-         Table read = again.getTable(name)) {
-      PlainClient client = new PlainClient(written, read);
+         Connection again = ConnectionFactory.createConnection(configuration()); Table written = once.getTable(name)) {
+      PlainClient client = new PlainClient(written, again);
       say("ready");
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
