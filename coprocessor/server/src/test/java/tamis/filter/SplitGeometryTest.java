@@ -17,7 +17,8 @@ class SplitGeometryTest {
 
   @Test
   void capacityIsTheNumberOfHashesThatItWasMadeFor() {
-    for (long hashes : new long[] {1, 2, 3, 7, 64, 1000, 65_536, 1_000_000}) {
+    // With the last two, the formula gives less than 10^-6 above the number.
+    for (long hashes : new long[] {1, 2, 3, 7, 64, 1000, 65_536, 1_000_000, 418_079, 2_090_395}) {
       SplitGeometry geometry = SplitGeometry.of(0.001, hashes);
       assertEquals(hashes, geometry.capacity());
       assertEquals(10 * geometry.slicePositions, geometry.positions());
@@ -34,6 +35,17 @@ class SplitGeometryTest {
       for (int slice = 0; slice < 3; ++slice) {
         assertEquals(slice, geometry.position(hash * 0x9e3779b97f4a7c15L, slice) / 100);
       }
+    }
+  }
+
+  /** The bits of a filter travel to coordinators that are not written in Java: each position must be the same there. */
+  @Test
+  void positionsAreThoseOfTheFormat() {
+    SplitGeometry geometry = new SplitGeometry(3, 1000);
+    long[][] positions = {{883, 1431, 2026}, {83, 1833, 2185}, {22, 1051, 2948}, {175, 1622, 2487}};
+    for (int i = 0; i < positions.length; ++i) {
+      long hash = i * 0x123456789abcdefL;
+      for (int slice = 0; slice < 3; ++slice) assertEquals(positions[i][slice], geometry.position(hash, slice));
     }
   }
 

@@ -5,12 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
+import java.io.IOException;
 import java.util.Collections;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FilterFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -62,6 +65,35 @@ class OpeningFlagTest {
     flag.raise();
     assertEquals(Collections.singleton("1"), flags(region));
     assertEquals(1, files.getFileStatus(new Path(region, ".tamis/1")).getLen()); // hsync needs a byte
+  }
+
+  /** A file system that counts how often a file was synced to the disk after its byte was written. */
+  private static final class SyncCounter extends FilterFileSystem {
+    int synced;
+
+    SyncCounter(FileSystem files) {
+      super(files);
+    }
+
+    @Override
+    public FSDataOutputStream create(Path path, boolean overwrite) throws IOException {
+      return new FSDataOutputStream(super.create(path, overwrite), null) {
+        @Override
+        public void hsync() throws IOException {
+          super.hsync();
+          if (getPos() == 1) ++synced;
+        }
+      };
+    }
+  }
+
+  /** Otherwise the loss of power could take the flag away while coordinators believe in the owner. */
+  @Test
+  void raisedFlagIsOnTheDisk() throws Exception {
+    SyncCounter counter = new SyncCounter(files);
+    files = counter;
+    flag("1").raise();
+    assertEquals(1, counter.synced);
   }
 
   @Test

@@ -18,6 +18,7 @@ import tamis.base.Fault;
 import tamis.feed.FeedCopy;
 import tamis.feed.FeedOptions;
 import tamis.feed.FilterFeed;
+import tamis.feed.IndexFilter;
 import tamis.hbase.RegionForTest;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
@@ -170,11 +171,124 @@ class ParentFiltersTest {
     }
   }
 
+  private static RegionForTest closed(String start, String end) throws Exception {
+    RegionForTest region = region(Bytes.toBytes(start), Bytes.toBytes(end));
+    TestServer.open(region.indexed());
+    TestServer.close(region.indexed());
+    return region;
+  }
+
+  private static Set<String> origin(RegionForTest region) {
+    return Collections.singleton(region.indexed().info().getEncodedName());
+  }
+
+  private static long bytesOf(RegionForTest region) {
+    return region.indexed().filters.values().stream().mapToLong(IndexFilter::sizeBytes).sum();
+  }
+
+  /** Whether a region of these keys that is made of the parent's files can use the parent's filters. */
+  private static boolean inherits(RegionForTest parent, String start, String end) throws Exception {
+    ParentFilters kept = new ParentFilters(1 << 20);
+    kept.leave(parent.indexed(), 41, "");
+    try (RegionForTest daughter = region(Bytes.toBytes(start), Bytes.toBytes(end))) {
+      return kept.take(daughter.indexed(), TestServer.start(new FeedOptions()), origin(parent), "") != null;
+    }
+  }
+
+  /** The parent's filter knows nothing of other keys. */
   @Test
-  void keptFiltersAreBounded() throws Exception {
-    try (Split split = new Split(100)) {
-      assertEquals(0, split.keptFilters.bytes());
-      assertNull(split.take());
+  void onlyRegionsWithinTheParentInheritItsFilters() throws Exception {
+    TestServer.start(new FeedOptions());
+    try (RegionForTest parent = closed("c", "p")) {
+      assertTrue(inherits(parent, "c", "h"));
+      assertTrue(inherits(parent, "h", "p"));
+      assertFalse(inherits(parent, "b", "h"));
+      assertFalse(inherits(parent, "h", "q"));
+      assertFalse(inherits(parent, "h", ""));
+    }
+    try (RegionForTest last = closed("c", "")) {
+      assertTrue(inherits(last, "h", ""));
+      assertTrue(inherits(last, "h", "q"));
+      assertFalse(inherits(last, "", "h"));
+    }
+  }
+
+  private static boolean inherits(RegionForTest parent, tamis.pb.Table.Schema schema) throws Exception {
+    ParentFilters kept = new ParentFilters(1 << 20);
+    kept.leave(parent.indexed(), 41, "");
+    try (RegionForTest daughter = new RegionForTest(RegionForTest.descriptor(schema, 1), MIDDLE, new byte[0])) {
+      return kept.take(daughter.indexed(), TestServer.start(new FeedOptions()), origin(parent), "") != null;
+    }
+  }
+
+  @Test
+  void onlyTheSameIndexInheritsAFilter() throws Exception {
+    TestServer.start(new FeedOptions());
+    try (RegionForTest parent = closed("", "")) {
+      tamis.pb.Table.Schema same = schema();
+      assertTrue(inherits(parent, same));
+      assertFalse(inherits(parent, same.toBuilder().setId(2).build()));
+      tamis.pb.Table.Index index = same.getIndexes(0);
+      assertFalse(inherits(parent, same.toBuilder().setIndexes(0, index.toBuilder().setId(2)).build()));
+      assertFalse(inherits(parent, same.toBuilder().setIndexes(0, index.toBuilder().setSeed(7)).build()));
+      assertFalse(inherits(parent, same.toBuilder().setIndexes(0, index.toBuilder().setColumns(0, 4)).build()));
+    }
+  }
+
+  @Test
+  void theOldestFiltersGoWhereTheBoundIsExceeded() throws Exception {
+    FilterFeed feed = TestServer.start(new FeedOptions());
+    try (RegionForTest first = closed("", "m"); RegionForTest second = closed("m", "")) {
+      long bytes = bytesOf(first);
+      assertTrue(bytes > 0);
+      assertEquals(bytes, bytesOf(second));
+      ParentFilters kept = new ParentFilters(2 * bytes);
+      kept.leave(first.indexed(), 1, "");
+      kept.leave(second.indexed(), 1, "");
+      assertEquals(2 * bytes, kept.bytes());
+      kept.leave(first.indexed(), 2, ""); // once more: it is now the newest
+      assertEquals(2 * bytes, kept.bytes());
+      ParentFilters smaller = new ParentFilters(2 * bytes - 1);
+      smaller.leave(first.indexed(), 1, "");
+      smaller.leave(second.indexed(), 1, "");
+      assertEquals(bytes, smaller.bytes());
+      byte[] none = new byte[0];
+      try (RegionForTest lower = region(none, A); RegionForTest upper = region(Bytes.toBytes("x"), none)) {
+        assertNull(smaller.take(lower.indexed(), feed, origin(first), ""));
+        assertNotNull(smaller.take(upper.indexed(), feed, origin(second), ""));
+      }
+      ParentFilters tooSmall = new ParentFilters(bytes - 1);
+      tooSmall.leave(first.indexed(), 1, "");
+      assertEquals(0, tooSmall.bytes());
+    }
+  }
+
+  /** Its last edit is that up to which the region can be read when it has closed. */
+  @Test
+  void aClosedRegionLeavesItsLastEdit() throws Exception {
+    FilterFeed feed = TestServer.start(new FeedOptions());
+    try (RegionForTest parent = region(new byte[0], new byte[0]); RegionForTest upper = region(MIDDLE, new byte[0])) {
+      put(parent, "b", "x");
+      TestServer.open(parent.indexed());
+      TestServer.close(parent.indexed());
+      ParentFilters kept = new ParentFilters(1 << 20);
+      kept.leave(parent.indexed());
+      long lastEdit = parent.region.getMVCC().getReadPoint();
+      InheritedFilters inherited = kept.take(upper.indexed(), feed, origin(parent), "");
+      assertTrue(inherited.isAllThere(lastEdit + 1));
+      assertFalse(inherited.isAllThere(lastEdit + 2));
+    }
+  }
+
+  /** A region that was never counted has no filter to leave. */
+  @Test
+  void aRegionWithoutFiltersLeavesNothing() throws Exception {
+    TestServer.start(new FeedOptions());
+    try (RegionForTest region = region(new byte[0], new byte[0])) {
+      ParentFilters kept = new ParentFilters(1 << 20);
+      kept.leave(region.indexed(), 1, "");
+      assertEquals(0, kept.bytes());
+      assertNull(kept.take(region.indexed(), TestServer.start(new FeedOptions()), Collections.emptySet(), ""));
     }
   }
 }
