@@ -6,6 +6,7 @@
 
 #include <rocksdb/db.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,6 +35,11 @@ class RegionSnapshot {
   const Region& region() const { return region_; }
   const std::string& start() const { return start_; }
   const std::string& end() const { return end_; }  // exclusive; empty: no end
+  // The first row key of the searched range behind `last`, up to which all is done; empty: nothing
+  // is.
+  std::string StartAfter(const std::string& last) const {
+    return last.empty() ? start_ : std::max(start_, last + '\0');
+  }
   void CutOffAt(std::string end) { end_ = std::move(end); }
   // Whether the searched range is all of the region.
   bool IsWhole() const { return start_ <= region_.info().start && end_ == region_.info().end; }

@@ -56,6 +56,7 @@ class SearchPage {
   void NoteScanByChoice();              // since that costs less
   void NoteUse(const BranchStreams::Stream& stream);
   void NoteInOrder() { result_.set_in_order(true); }  // that was asked for
+  bool in_order() const { return result_.in_order(); }
 
   // The position is not where it was.
   void NoteProgress() { has_progress_ = true; }
