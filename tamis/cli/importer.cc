@@ -14,6 +14,7 @@
 #include "tamis/base/utf8.h"
 #include "tamis/table/definition.h"
 #include "tamis/table/key_format.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
@@ -46,6 +47,16 @@ Status Interrupted() { return Cancelled("interrupted; run the same command again
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+// Where the options of --index begin, with the space before them. Names of fields may have spaces.
+size_t OptionsOfIndex(std::string_view text) {
+  size_t options = text.size();
+  for (const std::string_view option :
+       {" include ", " include(", " where ", " ranges", " fpr ", " expected_values ", " seed "}) {
+    options = std::min(options, text.find(option));
+  }
+  return options;
+}
+
 }  // namespace
 
 Importer::Importer(Session* session, ImportOptions options)
@@ -64,9 +75,10 @@ Status Importer::ReadOptions() {
     columns_.push_back(std::move(column));
   }
   for (const std::string& text : options_.definition.indexes) {
-    std::vector<std::string> names = Split(text, ',');
+    const size_t options = OptionsOfIndex(text);
+    std::vector<std::string> names = Split(text.substr(0, options), ',');
     for (std::string& name : names) name = LowerSnake(name);
-    indexes_.push_back(JoinNames(names, ","));
+    indexes_.push_back(JoinNames(names, ",") + text.substr(options));
   }
   return Status::Ok();
 }
@@ -105,6 +117,7 @@ Status Importer::Run(TextInput* in) {
   if (status.ok()) status = finished;
   if (status.ok()) status = in->status();
   if (status.ok() && rows_ == 0 && bad_ > 0) status = AllBad();
+  if (status.ok() && written_ > 0) unfitted_ = FitCells();
   return LeaveTable(status);
 }
 
@@ -436,6 +449,26 @@ Status Importer::Finish() {
   return status;
 }
 
+Status Importer::FitCells() {
+  for (const IndexSpec& index : schema_->indexes) {
+    if (index.cell_map == nullptr || IsFitted(*index.cell_map)) continue;
+    Status status = session_->AwaitIndex(schema_->name, index.name).status();
+    if (status.ok()) {
+      status = session_
+                   ->Run({.kind = JobSpec::Kind::kFitCells,
+                          .table = schema_->name,
+                          .index = index.name,
+                          .cells_per_value = CellsPerValueFor(index.cell_map.get())})
+                   .status();
+    }
+    TAMIS_RETURN_IF_ERROR(status.WithContext("ranges of index \"" + index.name +
+                                             "\" ask all regions until its cells are fitted (tamis "
+                                             "index ranges " +
+                                             schema_->name + " " + index.name + ")"));
+  }
+  return Status::Ok();
+}
+
 // ---- What the user sees
 
 void Importer::ShowProgress(bool last) {
@@ -483,6 +516,7 @@ std::string Importer::Summary() const {
     }
     out += "\n";
   }
+  if (!unfitted_.ok()) out += unfitted_.message() + "\n";
   std::vector<std::string> missing;
   for (size_t i = 0; i < given_.size() && rows_ > 0; ++i) {
     const bool computed = schema_->columns[i].is_computed();

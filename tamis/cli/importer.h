@@ -75,6 +75,8 @@ class Importer {
   Status Flush();
   Status Deliver(Batch batch);
   Status Finish();
+  // Fits the cells of indexes whose definition wants them, by the values that there are now.
+  Status FitCells();
   Status Bad(uint64_t line, const Status& status, bool go_on = true);
   Status AllBad() const;
   void NoteKey(const std::string& key);
@@ -105,6 +107,7 @@ class Importer {
   uint64_t rows_ = 0;
   std::atomic<uint64_t> written_ = 0;
   std::atomic<uint64_t> bad_ = 0;
+  Status unfitted_;  // why cells could not be fitted
   Time started_{};
   Time shown_{};
 };

@@ -9,6 +9,7 @@
 #include "tamis/cli/table_options.h"
 #include "tamis/table/condition.h"
 #include "tamis/table/definition.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
@@ -24,7 +25,8 @@ struct Options {
   std::string nulls = "index";
   std::vector<std::string> include;
   std::string where;
-  uint64_t cells_per_value = JobSpec{}.cells_per_value;
+  int ranges = 0;            // cells for each value; 0: none
+  int cells_per_value = -1;  // none is named
   TableOptions definition;
   DropOptions drop;
 };
@@ -64,6 +66,11 @@ Status ListIndexes(Connection* connection, const Options& options) {
     std::string more =
         index.include.empty() ? "" : " include (" + ColumnNames(*schema, index.include) + ")";
     if (index.IsPartial()) more += " where " + index.where.ToString(*schema);
+    if (index.cell_map != nullptr) {
+      more += IsFitted(*index.cell_map)
+                  ? fmt::format(" ranges by {} cells", index.cell_map->cells())
+                  : " ranges, not fitted yet";
+    }
     TAMIS_ASSIGN_OR_RETURN(
         const IndexProgress progress,
         connection->session()->Change<IndexProgress>([&](ClusterAdmin& admin, auto done) {
@@ -143,6 +150,24 @@ Result<std::vector<uint32_t>> FindColumns(const TableSchema& schema, const std::
   return columns;
 }
 
+Status FitCells(Connection* connection, const Options& options, uint32_t cells_per_value) {
+  return connection->session()
+      ->Run({.kind = JobSpec::Kind::kFitCells,
+             .table = options.table,
+             .index = options.index,
+             .cells_per_value = cells_per_value})
+      .status();
+}
+
+// Once the index, which is there from here on, has the entries of all rows.
+Status FitNewCells(Connection* connection, const Options& options) {
+  Status status = connection->session()->AwaitIndex(options.table, options.index).status();
+  if (status.ok()) status = FitCells(connection, options, static_cast<uint32_t>(options.ranges));
+  return status.WithContext("index \"" + options.index +
+                            "\" is made, but its cells are not fitted; tamis index ranges " +
+                            options.table + " " + options.index + " does it");
+}
+
 Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   IndexSpec spec{.name = options.index,
@@ -157,11 +182,16 @@ Status CreateIndex(Connection* connection, const Options& options) {
     if (!condition.ok()) return condition.status().WithContext(what);
     spec.where = *std::move(condition);
   }
-  return connection->session()
-      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
-        admin.CreateIndex(options.table, spec, std::move(done));
-      })
-      .status();
+  if (options.ranges > 0) {
+    spec.cell_map =
+        std::make_shared<const CellMap>(UnfittedCellMap(static_cast<uint32_t>(options.ranges)));
+  }
+  TAMIS_RETURN_IF_ERROR(connection->session()
+                            ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
+                              admin.CreateIndex(options.table, spec, std::move(done));
+                            })
+                            .status());
+  return spec.cell_map == nullptr ? Status::Ok() : FitNewCells(connection, options);
 }
 
 Status DropIndex(Connection* connection, const Options& options) {
@@ -192,14 +222,14 @@ Status WaitForIndexes(Connection* connection, const Options& options) {
   return Status::Ok();
 }
 
-Status FitCells(Connection* connection, const Options& options) {
-  return connection->session()
-      ->Run({.kind = JobSpec::Kind::kFitCells,
-             .table = options.table,
-             .index = options.index,
-             .cells_per_value =
-                 static_cast<uint32_t>(std::min<uint64_t>(options.cells_per_value, UINT32_MAX))})
-      .status();
+Status FitCellsAgain(Connection* connection, const Options& options) {
+  if (options.cells_per_value >= 0) {
+    return FitCells(connection, options, static_cast<uint32_t>(options.cells_per_value));
+  }
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
+  const IndexSpec* index = schema->FindIndex(options.index);
+  return FitCells(connection, options,
+                  CellsPerValueFor(index == nullptr ? nullptr : index->cell_map.get()));
 }
 
 }  // namespace
@@ -285,6 +315,11 @@ void AddTableCommands(Command app, Invocation* invocation) {
       .Delimiter(',');
   create.AddOption("--where", options->where,
                    "A condition: only rows of which it is true have an entry");
+  create
+      .AddOption("--ranges", options->ranges,
+                 "Let it exclude regions from ranges by so many cells for each value, such as 16. "
+                 "Waits until the index is built, and fits the cells")
+      .InRange(1, kMaxCellsPerValue);
   Command drop = add(index, "drop", "Drop an index", DropIndex);
   table_argument(drop);
   drop.AddOption("INDEX", options->index, "The index").Required();
@@ -301,13 +336,12 @@ void AddTableCommands(Command app, Invocation* invocation) {
   wait.AddOption("INDEX", options->index, "The index; all of the table when left out");
   Command ranges =
       add(index, "ranges", "Let an index exclude regions from ranges: fit cells to its values",
-          FitCells);
+          FitCellsAgain);
   table_argument(ranges);
   ranges.AddOption("INDEX", options->index, "The index").Required();
-  ranges
-      .AddOption("--cells", options->cells_per_value,
-                 "Cells for each value of a region; 0 removes them")
-      .ShowDefault();
+  ranges.AddOption("--cells", options->cells_per_value,
+                   "Cells for each value of a region; 0 removes them. Without it as many as the "
+                   "definition of the index names, or 16");
   table_argument(add(index, "list", "Print a table's indexes, one a line", ListIndexes));
 }
 

@@ -9,6 +9,7 @@
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/values.h"
 #include "tamis/table/key_format.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
@@ -91,7 +92,9 @@ Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
     rows.push_back({Value::Text(index.name), names(index.columns), std::move(fpr),
                     Number(index.expected_values), names(index.include),
                     index.IsPartial() ? Value::Text(index.where.ToString(*schema)) : Value(),
-                    Number(index.cell_map == nullptr ? 0 : index.cell_map->cells())});
+                    Number(index.cell_map == nullptr || !IsFitted(*index.cell_map)
+                               ? 0
+                               : index.cell_map->cells())});
   }
   return rows;
 }

@@ -5,6 +5,7 @@
 
 #include "tamis/table/condition.h"
 #include "tamis/table/tokens.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
@@ -48,6 +49,21 @@ Result<std::vector<uint32_t>> Positions(const TableSchema& schema, const std::st
   return positions;
 }
 
+// Behind the word "ranges": the cells for each value, if a number follows. They are fitted when
+// there are values.
+Result<std::shared_ptr<const CellMap>> ParseRanges(const std::string& part, Tokens* tokens) {
+  uint32_t cells = kDefaultCellsPerValue;
+  const std::string& word = tokens->word();
+  const bool numbered = !word.empty() && !tokens->quoted() && word[0] >= '0' && word[0] <= '9';
+  if (numbered &&
+      (!ParseNumber(tokens->TakeWord(), &cells) || cells < 1 || cells > kMaxCellsPerValue)) {
+    return Unreadable(part, "ranges takes 1 to " + std::to_string(kMaxCellsPerValue) +
+                                " cells for each value; " + std::to_string(kDefaultCellsPerValue) +
+                                " where none are named");
+  }
+  return std::make_shared<const CellMap>(UnfittedCellMap(cells));
+}
+
 // Behind the word "index", of a schema that has its columns.
 Result<IndexSpec> ParseIndex(const TableSchema& schema, const std::string& part, Tokens* tokens) {
   IndexSpec index;
@@ -72,6 +88,10 @@ Result<IndexSpec> ParseIndex(const TableSchema& schema, const std::string& part,
       index.where = *std::move(condition);
       continue;
     }
+    if (option == "ranges") {
+      TAMIS_ASSIGN_OR_RETURN(index.cell_map, ParseRanges(part, tokens));
+      continue;
+    }
     const std::string value = tokens->TakeWord();
     bool good = false;
     if (option == "fpr") good = ParseNumber(value, &index.fpr);
@@ -85,7 +105,7 @@ Result<IndexSpec> ParseIndex(const TableSchema& schema, const std::string& part,
       return Unreadable(part, "\"" + option + " " + value +
                                   "\" is no option of an index; they are fpr NUMBER, "
                                   "expected_values NUMBER, seed NUMBER, nulls index or skip, "
-                                  "include (COLUMN, ...), where CONDITION");
+                                  "include (COLUMN, ...), ranges [CELLS], where CONDITION");
     }
   }
   return index;
@@ -337,6 +357,13 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
         same->expected_values != index.expected_values || same->include != index.include ||
         same->where != index.where) {
       return differs("index \"" + index.name + "\" has other columns or options");
+    }
+    // A definition without cells leaves those that were fitted later.
+    if (index.cell_map != nullptr && same->cell_map == nullptr) {
+      return differs("index \"" + index.name +
+                     "\" has no cells for ranges; fit them with: tamis "
+                     "index ranges " +
+                     existing.name + " " + index.name);
     }
   }
   if (existing.indexes.size() != wanted.indexes.size()) {

@@ -6,6 +6,7 @@
 //   index section (section),
 //   index maintainer (maintainer, section) fpr 0.01 expected_values 5000 nulls skip
 //   index architecture (architecture) include (installed_size)
+//   index installed_size (installed_size) ranges 8   -- cells for each value; without a number 16
 //
 // A computed column (expression.h), to be named by indexes like another one:
 //

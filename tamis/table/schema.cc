@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tamis/table/escape.h"
+#include "tamis/table/value_sample.h"
 
 namespace tamis {
 namespace {
@@ -363,7 +364,10 @@ std::string TableSchema::ToString() const {
     if (!index.include.empty()) out += " include (" + ColumnNames(*this, index.include) + ")";
     if (index.IsPartial()) out += " where " + index.where.ToString(*this);
     if (index.cell_map != nullptr) {
-      out += " ranges by " + std::to_string(index.cell_map->cells()) + " cells";
+      out += " ranges";
+      // The cells for each value are known of an index that waits for its fit.
+      const CellMap& map = *index.cell_map;
+      if (!IsFitted(map)) out += " " + std::to_string(CellsPerValueFor(&map));
     }
   }
   return out + "\n)";

@@ -14,6 +14,19 @@ double ShareOf(const ValueSample& sample) {
 
 }  // namespace
 
+CellMap UnfittedCellMap(uint32_t cells_per_value) {
+  return *CellMap::Create({}, std::clamp(cells_per_value, 1u, kMaxCellsPerValue));
+}
+
+bool IsFitted(const CellMap& map) { return !map.knots().empty(); }
+
+uint32_t CellsPerValueFor(const CellMap* map) {
+  if (map == nullptr || IsFitted(*map) || map->cells() > kMaxCellsPerValue) {
+    return kDefaultCellsPerValue;
+  }
+  return map->cells();
+}
+
 CellMap FitCellMap(const std::vector<ValueSample>& samples, size_t regions,
                    uint32_t cells_per_value) {
   // Each region counts as much as it has values: all give the share that the largest has given.
@@ -32,6 +45,7 @@ CellMap FitCellMap(const std::vector<ValueSample>& samples, size_t regions,
       values.push_back(sample.values[i * sample.values.size() / count]);
     }
   }
+  if (values.empty()) return UnfittedCellMap(cells_per_value);
   std::ranges::sort(values);
   const uint64_t cells =
       std::clamp<uint64_t>(distinct / std::max<size_t>(regions, 1) * cells_per_value, kFewestCells,

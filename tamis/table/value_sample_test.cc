@@ -29,10 +29,24 @@ TEST(ValueSampleTest, CellsAreForARegionOfMeanSize) {
   const auto map = FitCellMap({SampleOf(0, 10, 1000, 1000), SampleOf(5, 10, 3000, 3000)}, 2, 16);
   EXPECT_EQ(map.cells(), CellsOf(2000 * 16));
   EXPECT_EQ(FitCellMap({SampleOf(0, 10, 100, 4000)}, 2, 4).cells(), CellsOf(2000 * 4));
-  EXPECT_EQ(FitCellMap({}, 0, 16).cells(), CellsOf(64));
-  EXPECT_EQ(FitCellMap({ValueSample()}, 1, 16).cells(), CellsOf(64));
+  EXPECT_EQ(FitCellMap({SampleOf(0, 10, 1, 1)}, 1, 16).cells(), 64 + 64 / 4 + 2);
   EXPECT_EQ(FitCellMap({SampleOf(0, 10, 10, uint64_t{1} << 40)}, 1, 16).cells(),
             CellsOf(CellMap::kMaxCells / 2));
+}
+
+TEST(ValueSampleTest, MapOfNoValuesKeepsTheCellsPerValue) {
+  for (const CellMap& map : {FitCellMap({}, 0, 4), FitCellMap({ValueSample()}, 1, 4),
+                             *CellMap::Deserialize(UnfittedCellMap(4).Serialize())}) {
+    EXPECT_FALSE(IsFitted(map));
+    EXPECT_EQ(CellsPerValueFor(&map), 4);
+    EXPECT_EQ(map.CellOf(Encoded(0)), map.CellOf(Encoded(~uint64_t{0})));
+  }
+  const CellMap fitted = FitCellMap({SampleOf(0, 10, 1, 1)}, 1, 4);
+  EXPECT_TRUE(IsFitted(fitted));
+  EXPECT_EQ(CellsPerValueFor(&fitted), kDefaultCellsPerValue);
+  EXPECT_EQ(CellsPerValueFor(nullptr), kDefaultCellsPerValue);
+  EXPECT_EQ(UnfittedCellMap(0).cells(), 1);
+  EXPECT_EQ(UnfittedCellMap(~0u).cells(), kMaxCellsPerValue);
 }
 
 // A region of 9,000 values and one of 1,000 have given 100 values each.

@@ -434,6 +434,16 @@ class ProgramTest(unittest.TestCase):
                                            "SELECT * FROM people WHERE home_town = 'Paris'"))
         self.assertEqual(absent["servers_asked"], 0)
 
+    def test_import_fits_the_cells_of_a_definition(self):
+        self.import_people("--index", "born ranges 4")
+        self.assertRegex(self.run_tamis("index", "list", "people"), r"born .* ranges by \d+ cells")
+        self.assertEqual(self.sql("SELECT name FROM people WHERE born < 1900"), [{"name": "ada"}])
+        self.run_tamis("table", "create", "empty", "--column", "id:int64", "--key", "id", "--index", "id ranges 4")
+        self.assertIn("not fitted", self.run_tamis("index", "list", "empty"))
+        self.assertIn("expected_values 10000 ranges 4\n", self.run_tamis("table", "describe", "empty"))
+        self.run_tamis("index", "ranges", "empty", "id")  # of no values
+        self.assertIn("expected_values 10000 ranges 4\n", self.run_tamis("table", "describe", "empty"))
+
     def test_tables_indexes_regions(self):
         self.import_people()
         self.assertEqual(self.run_tamis("table", "list"), "people\n")
@@ -444,11 +454,16 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.sql("SELECT name FROM people WHERE born = 1815"), [{"name": "ada"}])
         self.run_tamis("index", "rebuild", "people")
         self.run_tamis("index", "ranges", "people", "by_born", "--cells", "4")
-        self.assertIn("ranges by", self.run_tamis("table", "describe", "people"))
+        self.assertIn("expected_values 10000 ranges\n", self.run_tamis("table", "describe", "people"))
+        self.assertRegex(self.run_tamis("index", "list", "people"), r"by_born .* ranges by \d+ cells")
         self.assertEqual(self.sql("SELECT cells > 0 AS has FROM tamis_indexes('people') WHERE name = 'by_born'"), [{"has": 1}])
         self.assertEqual(self.sql("SELECT name FROM people WHERE born BETWEEN 1800 AND 1820"), [{"name": "ada"}])
         self.run_tamis("index", "ranges", "people", "by_born", "--cells", "0")
-        self.assertNotIn("ranges by", self.run_tamis("table", "describe", "people"))
+        self.assertNotIn("ranges", self.run_tamis("table", "describe", "people"))
+        self.run_tamis("index", "drop", "people", "by_born")
+        self.run_tamis("index", "create", "people", "by_born", "born", "--ranges", "8")
+        self.assertRegex(self.run_tamis("index", "list", "people"), r"by_born .* ranges by \d+ cells")
+        self.run_tamis("index", "create", "people", "by_name", "name", "--ranges", "65", expect=2)
         self.run_tamis("index", "drop", "people", "by_born")
         self.assertNotIn("by_born", self.run_tamis("index", "list", "people"))
         region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]

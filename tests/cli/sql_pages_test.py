@@ -57,7 +57,7 @@ class SqlPagesTest(unittest.TestCase):
         self.run_examples("SQL.md", 5)
 
     def test_examples_of_tables(self):
-        self.run_examples("TABLES.md", 5)
+        self.run_examples("TABLES.md", 6)
 
 
 unittest.main()
