@@ -18,7 +18,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr SplitGeometry kGeometries[] = {{2, 24}, {3, 40}, {2, 65}};
+constexpr SplitGeometry kGeometries[] = {
+    {2, 24}, {3, 40}, {2, 65}, {5, 8}};  // the last one soon gets layers
 
 struct Index {
   uint64_t generation = 0;
@@ -72,7 +73,9 @@ class Server {
         }
         break;
       default:
-        if (Region* region = Any()) ChangeValue(region);
+        if (Region* region = Any()) {
+          for (int n = random_->OneIn(4) ? 20 : 1; n > 0; --n) ChangeValue(region);
+        }
     }
   }
 
@@ -421,6 +424,7 @@ RoutingTerm RandomTerm(Random* random, int depth) {
 
 struct Tally {
   uint64_t excluded = 0, asked = 0, aside = 0, late = 0, capped = 0, coarse = 0;
+  uint64_t by_layers = 0;  // excluded by a filter of several
 };
 
 void RunModel(uint64_t seed, Tally* tally) {
@@ -506,6 +510,8 @@ void RunModel(uint64_t seed, Tally* tally) {
         ++tally->excluded;
         const bool by_filter = model.MayHold(known, term, Model::By::kRanges);
         ++(by_filter ? why.excluded_by_filter : why.excluded_by_range);
+        tally->by_layers += by_filter && term.kind == RoutingTerm::Kind::kValue &&
+                            region.indexes.at(term.index_id).filter.layers() > 1;
       } else if (!live || model.NamesUnknown(known, term)) {
         ++why.unknown;
       } else {
@@ -557,6 +563,7 @@ TEST(GlobalIndexModelTest, RandomRepliesGiveWhatTheRulesSay) {
   // Otherwise it would have shown nothing.
   EXPECT_GT(tally.excluded, 1000u);
   EXPECT_GT(tally.asked, tally.excluded + 1000);
+  EXPECT_GT(tally.by_layers, 50u);
   EXPECT_GT(tally.aside, 1000u);
   EXPECT_GT(tally.late, 100u);
   EXPECT_GT(tally.capped, 100u);

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <optional>
+
+#include "tamis/filter/cell_set.h"
 
 namespace tamis {
 namespace {
@@ -19,25 +22,14 @@ constexpr uint32_t kSlices = 2, kSlicePositions = 64;
 // One server with one region, whose index is complete and knows no value at all.
 class GlobalIndexTest : public testing::Test {
  protected:
-  explicit GlobalIndexTest(const Faults& faults = {}) : index_({.faults = faults}) {
+  explicit GlobalIndexTest(const GlobalIndex::Options& options = {}) : index_(options) {
     pb::PollReply state = Reply(/*full=*/true, 0, 2);
     pb::Event* opened = Add(&state, pb::Event::REGION_OPENED, 1);
     opened->set_table_id(kTable);
     Complete(Add(&state, pb::Event::INDEX_COMPLETE, 2), 1);
     Apply(state);
     pb::PollReply bits = Reply(/*full=*/false, 2, 2);
-    pb::Projection* projection = bits.add_projections();
-    projection->set_region_id(kRegion);
-    projection->set_epoch(kEpoch);
-    projection->set_index_id(kIndex);
-    projection->set_generation(1);
-    projection->set_as_of(2);
-    projection->mutable_geometry()->set_slices(kSlices);
-    projection->mutable_geometry()->set_slice_positions(kSlicePositions);
-    projection->add_layers(std::string(kSlices * kSlicePositions / 8, '\0'));
-    projection->set_has_range(true);
-    projection->set_min("");
-    projection->set_max("z");
+    AddBits(&bits, 1, 2);
     Apply(bits);
   }
 
@@ -65,6 +57,22 @@ class GlobalIndexTest : public testing::Test {
     event->mutable_geometry()->set_slices(kSlices);
     event->mutable_geometry()->set_slice_positions(kSlicePositions);
     event->set_layers(1);
+  }
+  // Bits of a filter that knows no value, and a range that has them all.
+  static pb::Projection* AddBits(pb::PollReply* reply, uint64_t generation, uint64_t as_of) {
+    pb::Projection* projection = reply->add_projections();
+    projection->set_region_id(kRegion);
+    projection->set_epoch(kEpoch);
+    projection->set_index_id(kIndex);
+    projection->set_generation(generation);
+    projection->set_as_of(as_of);
+    projection->mutable_geometry()->set_slices(kSlices);
+    projection->mutable_geometry()->set_slice_positions(kSlicePositions);
+    projection->add_layers(std::string(kSlices * kSlicePositions / 8, '\0'));
+    projection->set_has_range(true);
+    projection->set_min("");
+    projection->set_max("z");
+    return projection;
   }
   void Apply(const pb::PollReply& reply) { index_.Apply("rs1", reply, now_, now_); }
 
@@ -123,7 +131,7 @@ TEST_F(GlobalIndexTest, ABoundWithoutTheBitsIsNone) {
 
 class StaleBoundsTest : public GlobalIndexTest {
  protected:
-  StaleBoundsTest() : GlobalIndexTest({.stale_bounds = true}) {}
+  StaleBoundsTest() : GlobalIndexTest({.faults = {.stale_bounds = true}}) {}
 };
 
 TEST_F(StaleBoundsTest, FaultStaleBoundsUsesABoundWithoutALease) {
@@ -133,7 +141,7 @@ TEST_F(StaleBoundsTest, FaultStaleBoundsUsesABoundWithoutALease) {
 
 class UnknownBoundsTest : public GlobalIndexTest {
  protected:
-  UnknownBoundsTest() : GlobalIndexTest({.unknown_bounds = true}) {}
+  UnknownBoundsTest() : GlobalIndexTest({.faults = {.unknown_bounds = true}}) {}
 };
 
 TEST_F(UnknownBoundsTest, FaultUnknownBoundsTakesARegionForEmpty) {
@@ -214,6 +222,170 @@ TEST_F(GlobalIndexTest, ANewGenerationOfNoLayersOrTooManyIsNotAskedFor) {
     EXPECT_TRUE(index_.NextPoll("rs1", seconds(1)).wanted().empty()) << layers;
   }
 }
+
+TEST_F(GlobalIndexTest, BitsOfASizeThatNoFilterHasAreNotAskedFor) {
+  uint64_t start_code = kStartCode;
+  const auto asks_for = [&](uint32_t slices, uint32_t slice_positions) {
+    pb::PollReply reply = Reply(true, 0, 3);
+    Add(&reply, pb::Event::REGION_OPENED, 1)->set_table_id(kTable);
+    pb::Event* event = Add(&reply, pb::Event::INDEX_COMPLETE, 2);
+    Complete(event, 2);
+    event->mutable_geometry()->set_slices(slices);
+    event->mutable_geometry()->set_slice_positions(slice_positions);
+    reply.set_start_code(++start_code);
+    Apply(reply);
+    EXPECT_FALSE(Excludes());
+    return !index_.NextPoll("rs1", seconds(1)).wanted().empty();
+  };
+  EXPECT_TRUE(asks_for(1, 1));
+  EXPECT_TRUE(asks_for(SplitGeometry::kMaxSlices, 1 << 20));
+  EXPECT_FALSE(asks_for(0, 64));
+  EXPECT_FALSE(asks_for(SplitGeometry::kMaxSlices + 1, 64));
+  EXPECT_FALSE(asks_for(1, 0));
+  EXPECT_FALSE(asks_for(1, (1u << 26) + 1));
+}
+
+class BoundedMemoryTest : public GlobalIndexTest {
+ protected:
+  static constexpr size_t kMaxBytes = 4096;
+  BoundedMemoryTest() : GlobalIndexTest({.max_bytes = kMaxBytes}) {}
+};
+
+TEST_F(BoundedMemoryTest, ARegionWhoseNewLayersFindNoRoomIsACandidate) {
+  ASSERT_TRUE(Excludes());
+  pb::PollReply reply = Reply(false, 2, 3);
+  Add(&reply, pb::Event::LAYER_ADDED, 3)->set_layers(4096);
+  Apply(reply);
+  EXPECT_FALSE(Excludes());
+  EXPECT_LE(index_.SizeBytes(), kMaxBytes);
+  EXPECT_EQ(index_.stats(now_).indexes_left_out, 1u);
+}
+
+// Searches and other replies get their turn between the steps of such a load.
+TEST_F(GlobalIndexTest, BitsOfThousandsOfLayersAreLoaded) {
+  constexpr uint32_t kLayers = 2000;
+  pb::PollReply reply = Reply(false, 2, 3);
+  pb::Event* event = Add(&reply, pb::Event::INDEX_COMPLETE, 3);
+  Complete(event, 2);
+  event->set_layers(kLayers);
+  Apply(reply);
+  pb::PollReply bits = Reply(false, 3, 3);
+  pb::Projection* projection = AddBits(&bits, 2, 3);
+  while (projection->layers_size() < static_cast<int>(kLayers)) {
+    projection->add_layers(projection->layers(0));
+  }
+  Apply(bits);
+  EXPECT_TRUE(Excludes());
+}
+
+TEST_F(GlobalIndexTest, ARegionHasOneBoundThoughSeveralKeyRangesLieInIt) {
+  KeyRanges keys = KeyRanges::Of({"b", "c"});
+  keys.Add({"d", "e"});
+  EXPECT_EQ(index_.Bounds(kTable, keys, kIndex, false, now_).size(), 1u);
+}
+
+// ---- Cells
+
+class CellsTest : public GlobalIndexTest {
+ protected:
+  static constexpr uint64_t kMap = 77;
+  static constexpr uint32_t kCells = 64, kOccupied = 9;
+
+  // A second generation, which has cells; its filter has arrived.
+  void CompleteWithCells() {
+    pb::PollReply reply = Reply(false, 2, 3);
+    pb::Event* event = Add(&reply, pb::Event::INDEX_COMPLETE, 3);
+    Complete(event, 2);
+    event->set_cell_map(kMap);
+    event->set_cell_count(kCells);
+    Apply(reply);
+    pb::PollReply bits = Reply(false, 3, 3);
+    AddBits(&bits, 2, 3);
+    Apply(bits);
+  }
+  pb::PollReply CellsReply() {
+    CellSet cells(kCells);
+    cells.Insert(kOccupied);
+    pb::PollReply reply = Reply(false, 3, 3);
+    pb::Projection* part = reply.add_projections();
+    part->set_region_id(kRegion);
+    part->set_epoch(kEpoch);
+    part->set_index_id(kIndex);
+    part->set_generation(2);
+    part->set_as_of(3);
+    part->set_cell_map(kMap);
+    part->set_cell_count(kCells);
+    uint32_t end = 0;
+    part->set_cells(cells.Encode(0, 1000, &end));
+    part->set_end_cell(end);
+    return reply;
+  }
+  bool ExcludesCells(uint32_t first, uint32_t last) const {
+    const RoutingTerm term{.kind = RoutingTerm::Kind::kRange,
+                           .index_id = kIndex,
+                           .low = "b",
+                           .high = "c",
+                           .cell_map = kMap,
+                           .first_cell = first,
+                           .last_cell = last};
+    return !index_.Find(kTable, KeyRanges::All(), term, now_).excluded.empty();
+  }
+};
+
+TEST_F(CellsTest, ARegionIsExcludedFromRangesOfCellsThatItHasNoValueIn) {
+  CompleteWithCells();
+  EXPECT_FALSE(ExcludesCells(0, kOccupied - 1)) << "they have not arrived";
+  Apply(CellsReply());
+  EXPECT_TRUE(ExcludesCells(0, kOccupied - 1));
+  EXPECT_TRUE(ExcludesCells(kOccupied + 1, kCells - 1));
+  EXPECT_FALSE(ExcludesCells(kOccupied, kOccupied));
+}
+
+TEST_F(CellsTest, CellsThatAreNotOfTheCopyAreIgnored) {
+  CompleteWithCells();
+  const auto excludes_after = [this](const std::function<void(pb::Projection*)>& change) {
+    pb::PollReply reply = CellsReply();
+    change(reply.mutable_projections(0));
+    Apply(reply);
+    return ExcludesCells(0, kOccupied - 1);
+  };
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_region_id(kRegion + 1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_epoch(kEpoch + 1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_index_id(kIndex + 1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_generation(1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_cell_map(kMap + 1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_cell_count(kCells + 1); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_as_of(4); }));
+  EXPECT_FALSE(excludes_after([](auto* part) { part->set_as_of(2); }));
+  EXPECT_TRUE(excludes_after([](auto*) {}));
+}
+
+TEST_F(CellsTest, CellsOfAnIndexThatHasNoneAreIgnored) {
+  pb::PollReply reply = CellsReply();
+  reply.set_from(2);
+  reply.set_to(2);
+  reply.mutable_projections(0)->set_as_of(2);
+  reply.mutable_projections(0)->set_generation(1);
+  Apply(reply);
+  EXPECT_FALSE(ExcludesCells(0, kOccupied - 1));
+  EXPECT_TRUE(Excludes());
+}
+
+// Events behind the cells in one reply change those of their own region alone.
+TEST_F(CellsTest, FlipsOfAnotherRegionLeaveTheCells) {
+  CompleteWithCells();
+  pb::PollReply reply = CellsReply();
+  pb::Event* flips = Add(&reply, pb::Event::FLIPS, 4);
+  flips->set_region_id(kRegion + 1);
+  flips->set_generation(2);
+  flips->add_cells(2 * kOccupied);  // clears it
+  reply.set_to(4);
+  Apply(reply);
+  EXPECT_TRUE(ExcludesCells(0, kOccupied - 1));
+  EXPECT_FALSE(ExcludesCells(kOccupied, kOccupied));
+}
+
+// ---- Order
 
 TEST_F(GlobalIndexTest, EventsOfAnUnknownLifeAreNotTakenIn) {
   pb::PollReply reply = Reply(false, 2, 3);

@@ -120,8 +120,12 @@ class Scene {
     filter.Publish();
   }
   void Step() {
+    if (random_.OneIn(12)) return Poll(random_.Uniform(20));
+    Change();
+  }
+  void Change() {
     const uint64_t region = random_.Uniform(kRegions);
-    switch (random_.Uniform(12)) {
+    switch (random_.Uniform(11)) {
       case 0:
         return Clear(region);
       case 1:
@@ -131,18 +135,18 @@ class Scene {
       case 3:
       case 4:
         return Remove(region);
-      case 5:
-        return Poll();
       default:
         return Add(region);
     }
   }
 
-  void Poll() {
+  // So many changes come after the bits of the reply, and before its events.
+  void Poll(uint64_t changes = 0) {
     feed_->Poll(
         coordinator_.NextPoll("rs", Duration(0)),
         [this] { return executor_.Now() + std::chrono::hours(1); },
         [this](Result<pb::PollReply> reply) { reply_ = std::move(*reply); });
+    while (changes-- > 0) Change();
     executor_.RunFor(Duration(1));
     coordinator_.Apply("rs", reply_, executor_.Now(), executor_.Now());
   }

@@ -242,12 +242,16 @@ class ParentFiltersTest {
       long bytes = bytesOf(first);
       assertTrue(bytes > 0);
       assertEquals(bytes, bytesOf(second));
-      ParentFilters kept = new ParentFilters(2 * bytes);
+      ParentFilters kept = new ParentFilters(3 * bytes);
       kept.leave(first.indexed(), 1, "");
       kept.leave(second.indexed(), 1, "");
       assertEquals(2 * bytes, kept.bytes());
-      kept.leave(first.indexed(), 2, ""); // once more: it is now the newest
+      kept.leave(first.indexed(), 2, ""); // in the place of what it left before
       assertEquals(2 * bytes, kept.bytes());
+      ParentFilters exact = new ParentFilters(2 * bytes);
+      exact.leave(first.indexed(), 1, "");
+      exact.leave(second.indexed(), 1, "");
+      assertEquals(2 * bytes, exact.bytes());
       ParentFilters smaller = new ParentFilters(2 * bytes - 1);
       smaller.leave(first.indexed(), 1, "");
       smaller.leave(second.indexed(), 1, "");
