@@ -24,9 +24,8 @@ import tamis.pb.Cluster.Event;
  * coordinators leases, and decides when a put may be acknowledged. tamis/feed/filter_feed.h describes the protocol.
  * Here a poll or a put that waits blocks its thread, since an HBase handler answers a call by returning.
  *
- * Polls wait for new events (condition `news`). Puts wait until coordinators have applied events (condition `applied`).
- * Appending an event wakes polls, never puts. A poll wakes puts only if it acknowledges events that its coordinator had
- * not acknowledged before.
+ * Polls wait for new events (condition `news`). Puts wait until coordinators have applied events (WaitingPuts).
+ * Appending an event wakes polls, never puts. A poll wakes those puts whose events every coordinator has now applied.
  *
  * Threads: safe. Lock order: an IndexFilter before the feed.
  */
@@ -138,12 +137,10 @@ public final class FilterFeed {
   private final Map<Integer, Event> tables = new TreeMap<>();
   private final Map<Long, Coordinator> coordinators = new HashMap<>();
   private int parked;
-  private int waiting;
-  private long progressAt; // when a waiting put was acknowledged last, or the first of those that wait began to
+  private long progressAt; // when a put of `puts` was acknowledged last, or the first of those that wait began to
   private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
   private final Condition news = lock.newCondition(); // for parked polls
-  private final Condition applied = lock.newCondition(); // for puts
-  private final Condition room = lock.newCondition(); // for puts that queue
+  private final WaitingPuts puts = new WaitingPuts(lock);
 
   public FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
     this.server = server;
@@ -311,7 +308,7 @@ public final class FilterFeed {
     lock.lock();
     try {
       long now = clock.getAsLong();
-      if (hear(request, now, reader) && waiting > 0) applied.signalAll();
+      if (hear(request, now, reader) && puts.wakeUpTo(floor(now))) progressAt = now;
       forgetEvents(now);
       // Events that are not urgent are sent with urgent ones: a reply for them alone would make the next put wait for
       // one more poll. They always fit in one reply.
@@ -514,27 +511,33 @@ public final class FilterFeed {
 
   /** True while so many puts wait that a further one has to queue. */
   public boolean isCrowded() {
-    return locked(() -> waiting >= options.maxWaiting);
+    return locked(() -> puts.waiting() >= options.maxWaiting);
   }
 
   /**
-   * Queues a put, which is not written yet, until fewer than options.maxWaiting wait. Returns false, for the put to be
-   * refused, if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting
-   * handlers are held for options.patienceNs at the most without any put being acknowledged.
+   * Queues a put, which is not written yet, until fewer than options.maxWaiting wait, or until coordinators have applied
+   * the event that the put would wait for (Long.MAX_VALUE: it is not known). Returns false, for the put to be refused,
+   * if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting handlers
+   * are held for options.patienceNs at the most without any put being acknowledged.
    */
-  public boolean awaitRoom() throws InterruptedException {
+  public boolean awaitRoom(long sequence) throws InterruptedException {
     lock.lock();
+    WaitingPuts.Put put = null;
+    boolean room = false;
     try {
       long end = clock.getAsLong() + options.maxQueuedNs;
-      while (waiting >= options.maxWaiting) {
+      while (true) {
         long now = clock.getAsLong();
+        room = puts.waiting() < options.maxWaiting;
+        if (room || sequence <= floor(now)) return true;
         long left = end - now;
         if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
         if (left <= 0) return false;
-        waitNs(room, left);
+        if (put == null) put = puts.beginQueued(sequence);
+        puts.sleep(put, left);
       }
-      return true;
     } finally {
+      if (put != null) puts.endQueued(put, room);
       lock.unlock();
     }
   }
@@ -542,28 +545,32 @@ public final class FilterFeed {
   /** Returns true once every coordinator with a live lease has applied the event, or false at the deadline. */
   public boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
     lock.lock();
-    if (waiting++ == 0) progressAt = clock.getAsLong();
-    boolean waited = false;
+    WaitingPuts.Put put = null;
     try {
       while (true) {
         long now = clock.getAsLong();
         if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) {
-          if (waited) progressAt = now;
+          if (put != null) progressAt = now;
           return true;
         }
-        waited = true;
         if (now - deadline >= 0) return false;
-        long next = deadline;
-        for (Coordinator coordinator : coordinators.values()) {
-          if (hasLease(coordinator, now) && coordinator.leaseUntil - next < 0) next = coordinator.leaseUntil;
-        }
-        waitNs(applied, Math.max(1, next - now));
+        if (puts.waiting() == 0) progressAt = now;
+        if (put == null) put = puts.begin(sequence);
+        puts.sleep(put, nextLeaseEnd(now, deadline) - now);
       }
     } finally {
-      --waiting;
-      room.signal();
+      if (put != null) puts.end(put);
       lock.unlock();
     }
+  }
+
+  /** When the first live lease ends; `otherwise`: none does earlier. */
+  private long nextLeaseEnd(long now, long otherwise) {
+    long next = otherwise;
+    for (Coordinator coordinator : coordinators.values()) {
+      if (hasLease(coordinator, now) && coordinator.leaseUntil - next < 0) next = coordinator.leaseUntil;
+    }
+    return next;
   }
 
   /**
@@ -599,7 +606,7 @@ public final class FilterFeed {
   }
 
   public int waiting() {
-    return locked(() -> waiting);
+    return locked(puts::waiting);
   }
 
   /** For tests and metrics. */

@@ -98,7 +98,7 @@ public final class IndexMaintenance {
     if (rows.isEmpty()) return;
     try {
       // Once a condition of a request is evaluated, nobody can say that nothing was done.
-      if (context.caller.conditions != null && region.host.isCrowded()) queue(region);
+      if (context.caller.conditions != null && !region.host.awaitRoom(Long.MAX_VALUE)) throw tooMany(region);
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
         throw refused(region, "a check or a recount of its indexes begins");
       }
@@ -109,32 +109,45 @@ public final class IndexMaintenance {
       }
       Fault.allocate();
       new Effect(region, batch, context, rows, building).run();
+      Fault.allocate();
+      // New entries are counted before a reader can see them.
+      if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
       boolean queues = !building && context.caller.conditions == null && region.host.isCrowded();
-      if (queues && willWait(context)) queue(region);
+      if (queues) queue(context);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new java.io.InterruptedIOException("interrupted while waiting for other writes");
     }
-    Fault.allocate();
-    // New entries are counted before a reader can see them.
-    if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
-    if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
+    if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context, context.removed);
   }
 
-  /** Queues while so many writes wait for coordinators that this one cannot, too. */
-  private static void queue(IndexedRegion region) throws IOException, InterruptedException {
-    if (!region.host.awaitRoom()) throw refused(region, "too many writes wait for coordinators");
-  }
-
-  /** Whether the write will wait for coordinators, as far as is known before it is counted. */
-  private static boolean willWait(BatchContext context) {
-    IndexedRegion region = context.region;
-    if (!region.host.isAcknowledged(region.acknowledgeAfter.get())) return true;
-    for (Map.Entry<Integer, List<IndexEntry>> ofIndex : byIndex(context.held).entrySet()) {
-      IndexFilter filter = region.filters.get(ofIndex.getKey());
-      if (filter != null && filter.wouldWait(ofIndex.getValue())) return true;
+  /**
+   * Queues the write, which is counted, if it has to wait for coordinators while as many writes wait as may. Its flips
+   * are told already, so one round of polls is for the writes that wait and for those that queue: a queued write whose
+   * flips are acknowledged goes on, and waits no more behind its commit. One that is refused is uncounted.
+   */
+  private static void queue(BatchContext context) throws IOException, InterruptedException {
+    boolean goesOn = false;
+    try {
+      goesOn = context.region.host.awaitRoom(waitsFor(context));
+    } finally {
+      if (!goesOn) uncount(context, context.added);
     }
-    return false;
+    if (!goesOn) throw tooMany(context.region);
+  }
+
+  private static RegionTooBusyException tooMany(IndexedRegion region) {
+    return refused(region, "too many writes wait for coordinators");
+  }
+
+  /** The number of the event that coordinators must have applied before the write is acknowledged; 0: there is none. */
+  private static long waitsFor(BatchContext context) {
+    long[] sequence = {context.region.acknowledgeAfter.get()};
+    byIndex(Fault.ONLY_OWN_FLIPS_WAITED_FOR.isOn() ? context.added : context.held).forEach((id, entries) -> {
+      IndexFilter filter = context.region.filters.get(id);
+      if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
+    });
+    return sequence[0];
   }
 
   private static void count(BatchContext context) {
@@ -144,9 +157,9 @@ public final class IndexMaintenance {
     });
   }
 
-  private static void uncount(BatchContext context) {
+  private static void uncount(BatchContext context, List<IndexEntry> gone) {
     IndexedRegion region = context.region;
-    byIndex(context.removed).forEach((id, entries) -> {
+    byIndex(gone).forEach((id, entries) -> {
       IndexFilter filter = region.filters.get(id);
       if (filter != null && filter.remove(entries)) region.host.clearLater(region, entries.get(0).index);
     });
@@ -168,15 +181,11 @@ public final class IndexMaintenance {
     Fault.allocate();
     if (Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
     context.leave();
-    if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
-    long[] sequence = {region.acknowledgeAfter.get()};
-    byIndex(Fault.ONLY_OWN_FLIPS_WAITED_FOR.isOn() ? context.added : context.held).forEach((id, entries) -> {
-      IndexFilter filter = region.filters.get(id);
-      if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
-    });
+    if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context, context.removed);
+    long sequence = waitsFor(context);
     region.host.wrote(context.added.size(), context.removed.size());
     if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) region.host.lookAtFilters(region);
-    return sequence[0];
+    return sequence;
   }
 
   private static boolean isOfTable(IndexedTable table, Mutation mutation) {

@@ -10,11 +10,11 @@ public interface RegionHost {
   /** True while so many writes wait for coordinators that a further one has to queue. */
   boolean isCrowded();
 
-  /** Queues until fewer writes wait. False: a coordinator is stuck, and the write has to be refused. */
-  boolean awaitRoom() throws InterruptedException;
-
-  /** Whether coordinators have applied the event with this number, and all before it. */
-  boolean isAcknowledged(long sequence);
+  /**
+   * Queues a write until fewer writes wait, or until coordinators have applied the event that it would wait for
+   * (Long.MAX_VALUE: it is not known). False: a coordinator is stuck, and the write has to be refused.
+   */
+  boolean awaitRoom(long sequence) throws InterruptedException;
 
   /** A write is committed that made and removed so many entries. */
   void wrote(int added, int removed);

@@ -24,15 +24,11 @@ public final class Acknowledgements {
     return feed != null && feed.isCrowded();
   }
 
-  /** Queues until fewer writes wait. False: the write has to be refused. */
-  boolean awaitRoom() throws InterruptedException {
-    boolean room = feed == null || feed.awaitRoom();
+  /** Queues until fewer writes wait, or the event is acknowledged. False: the write has to be refused. */
+  boolean awaitRoom(long sequence) throws InterruptedException {
+    boolean room = feed == null || feed.awaitRoom(sequence);
     if (!room) metrics.writesTurnedAway.increment();
     return room;
-  }
-
-  boolean isAcknowledged(long sequence) {
-    return feed == null || sequence <= feed.acknowledgedFloor();
   }
 
   /** Waits until coordinators have applied the event, or lost their leases. False: not in time. */

@@ -64,13 +64,8 @@ public final class RegionServerState implements RegionHost {
   }
 
   @Override
-  public boolean awaitRoom() throws InterruptedException {
-    return acknowledgements.awaitRoom();
-  }
-
-  @Override
-  public boolean isAcknowledged(long sequence) {
-    return acknowledgements.isAcknowledged(sequence);
+  public boolean awaitRoom(long sequence) throws InterruptedException {
+    return acknowledgements.awaitRoom(sequence);
   }
 
   @Override

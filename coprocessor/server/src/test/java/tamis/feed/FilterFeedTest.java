@@ -385,20 +385,57 @@ class FilterFeedTest {
   @Test
   void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
     options.maxWaiting = 1;
-    assertTrue(feed.awaitRoom());
+    assertTrue(feed.awaitRoom(Long.MAX_VALUE));
     poll(1, 0);
     long number = closed(1);
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     AtomicReference<Boolean> room = new AtomicReference<>();
     Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
     now += options.patienceNs / 2;
-    Thread queued = waiting(feed::awaitRoom, room);
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
     assertEquals(1, feed.waiting());
     poll(1, number);
     put.join();
     queued.join();
     assertTrue(acknowledged.get());
     assertTrue(room.get());
+  }
+
+  @Test
+  void queuedPutGoesOnOnceItsOwnEventIsAcknowledged() throws Exception {
+    options.maxWaiting = 1;
+    poll(1, 0);
+    long ofQueued = closed(1);
+    long ofWaiting = closed(2);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    AtomicReference<Boolean> goesOn = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(ofWaiting, now + SECOND), acknowledged);
+    Thread queued = waiting(() -> feed.awaitRoom(ofQueued), goesOn);
+    poll(1, ofQueued);
+    queued.join();
+    assertTrue(goesOn.get());
+    assertEquals(1, feed.waiting());
+    assertTrue(feed.awaitRoom(ofQueued), "nothing to wait for");
+    poll(1, ofWaiting);
+    put.join();
+    assertTrue(acknowledged.get());
+  }
+
+  @Test
+  void onePollAcknowledgesAllPutsThatWait() throws Exception {
+    poll(1, 0);
+    List<AtomicReference<Boolean>> acknowledged = new ArrayList<>();
+    List<Thread> puts = new ArrayList<>();
+    for (int i = 0; i < 8; ++i) {
+      long number = closed(i);
+      acknowledged.add(new AtomicReference<>());
+      puts.add(waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged.get(i)));
+    }
+    assertEquals(8, feed.waiting());
+    poll(1, feed.last());
+    for (Thread put : puts) put.join();
+    for (AtomicReference<Boolean> each : acknowledged) assertTrue(each.get());
+    assertEquals(0, feed.waiting());
   }
 
   /** Returns whether a put is refused while another one waits for a coordinator that says nothing. */
@@ -415,7 +452,7 @@ class FilterFeedTest {
     AtomicReference<Boolean> room = new AtomicReference<>(true);
     Thread queued = new Thread(() -> {
       try {
-        room.set(feed.awaitRoom());
+        room.set(feed.awaitRoom(Long.MAX_VALUE));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
@@ -448,7 +485,7 @@ class FilterFeedTest {
     options.maxWaiting = 0;
     options.patienceNs = 100 * SECOND;
     options.maxQueuedNs = 0;
-    assertFalse(feed.awaitRoom());
+    assertFalse(feed.awaitRoom(Long.MAX_VALUE));
   }
 
   @Test

@@ -84,7 +84,7 @@ class FeedTest {
     }
   }
 
-  /** While many writes wait, another one queues only if it would wait, too; one that is refused is counted nowhere. */
+  /** While many writes wait, another one queues only if it would wait, too; one that is refused is uncounted. */
   @Test
   void onlyAWriteThatWouldWaitQueues() throws Exception {
     FeedOptions options = new FeedOptions();
@@ -105,9 +105,44 @@ class FeedTest {
       long entries = filter.entries();
       assertThrows(org.apache.hadoop.hbase.RegionTooBusyException.class, () -> put(test, row, "new"));
       assertEquals(entries, filter.entries());
+      copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + SECOND), System.nanoTime());
       assertTrue(excludes(copy, region, "new"));
       options.maxWaiting = 15;
       put(test, row, "known");
+    }
+  }
+
+  /** No place among those that wait comes free here: the write goes on since its flips are told before it queues. */
+  @Test
+  void aQueuedWriteGoesOnOnceItsFlipsAreAcknowledged() throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.maxWaiting = 0;
+    options.patienceNs = Long.MAX_VALUE / 4; // none that waits tells of progress
+    options.maxQueuedNs = 600 * SECOND;
+    options.leaseNs = 600 * SECOND;
+    FilterFeed feed = TestServer.start(options);
+    try (RegionForTest test = newRegion()) {
+      IndexedRegion region = test.indexed();
+      TestServer.open(region);
+      FeedCopy copy = new FeedCopy(99);
+      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+      }
+      boolean[] stop = new boolean[1];
+      Thread poller = new Thread(() -> {
+        while (!stop[0]) {
+          try {
+            copy.apply(feed.poll(copy.request(SECOND / 20), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+          } catch (InterruptedException e) {
+            return;
+          }
+        }
+      });
+      poller.start();
+      put(test, Bytes.toBytes("row"), "new");
+      assertFalse(excludes(copy, region, "new"));
+      stop[0] = true;
+      poller.join();
     }
   }
 

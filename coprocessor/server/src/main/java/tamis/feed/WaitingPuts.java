@@ -1,0 +1,96 @@
+package tamis.feed;
+
+import java.util.ArrayDeque;
+import java.util.PriorityQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The puts that a feed holds: those that are written and wait for an acknowledgement, and those that queue, not written
+ * yet, until fewer wait. Each sleeps on a condition of its own: an acknowledgement wakes the puts that it concerns and
+ * no others, and a put that has been acknowledged wakes one that queues.
+ *
+ * Threads: REQUIRES the feed's lock.
+ */
+final class WaitingPuts {
+  /** A put that sleeps until coordinators have applied the event `sequence`, or something else wakes it. */
+  static final class Put implements Comparable<Put> {
+    final long sequence;
+    private final Condition woken;
+    private boolean sleeps; // in `sleeping`
+
+    Put(long sequence, Condition woken) {
+      this.sequence = sequence;
+      this.woken = woken;
+    }
+
+    @Override
+    public int compareTo(Put other) {
+      return Long.compare(sequence, other.sequence);
+    }
+  }
+
+  private final ReentrantLock lock;
+  private final PriorityQueue<Put> sleeping = new PriorityQueue<>();
+  private final ArrayDeque<Put> queued = new ArrayDeque<>();
+  private int waiting;
+
+  WaitingPuts(ReentrantLock lock) {
+    this.lock = lock;
+  }
+
+  /** The number of puts that are written and wait. */
+  int waiting() {
+    return waiting;
+  }
+
+  /** The put is written. */
+  Put begin(long sequence) {
+    Put put = new Put(sequence, lock.newCondition());
+    ++waiting;
+    return put;
+  }
+
+  void end(Put put) {
+    --waiting;
+    sleeping.remove(put);
+    wakeQueued();
+  }
+
+  /** The put is not written. */
+  Put beginQueued(long sequence) {
+    Put put = new Put(sequence, lock.newCondition());
+    queued.add(put);
+    return put;
+  }
+
+  /** `takesRoom`: it will wait in the place of one that ended. Otherwise that place is the next one's. */
+  void endQueued(Put put, boolean takesRoom) {
+    queued.remove(put);
+    sleeping.remove(put);
+    if (!takesRoom) wakeQueued();
+  }
+
+  private void wakeQueued() {
+    Put next = queued.peek();
+    if (next != null) next.woken.signal();
+  }
+
+  /** Sleeps until the put is woken, for one second at the most: a test's clock may run faster than the real one. */
+  void sleep(Put put, long ns) throws InterruptedException {
+    if (!put.sleeps) put.sleeps = sleeping.add(put);
+    put.woken.awaitNanos(Math.max(1, Math.min(ns, TimeUnit.SECONDS.toNanos(1))));
+  }
+
+  /** Wakes the puts whose events coordinators have applied. Returns whether there were any. */
+  boolean wakeUpTo(long sequence) {
+    boolean any = false;
+    for (; !sleeping.isEmpty() && sleeping.peek().sequence <= sequence; any = true) {
+      Put put = sleeping.poll();
+      put.sleeps = false;
+      put.woken.signal();
+    }
+    return any;
+  }
+}
