@@ -2,14 +2,16 @@
 
 #include <time.h>
 
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <new>
 #include <thread>
 #include <vector>
 
 namespace tamis {
+
+namespace asio = boost::asio;
 
 struct ThreadExecutor::Pool {
   asio::io_context context;
@@ -67,7 +69,7 @@ void ThreadExecutor::PostAfter(Duration delay, Task task) {
   std::lock_guard lock(mutex_);
   if (!pool_) return;
   auto timer = std::make_shared<asio::steady_timer>(pool_->context, delay);
-  timer->async_wait([timer, task = std::move(task)](const asio::error_code& error) {
+  timer->async_wait([timer, task = std::move(task)](const boost::system::error_code& error) {
     if (!error) task();
   });
 }

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <asio/post.hpp>
-#include <asio/use_future.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -18,6 +18,8 @@
 
 namespace tamis {
 namespace {
+
+namespace asio = boost::asio;
 
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;

@@ -7,8 +7,8 @@
 // import fails. Records are read while the batch before them is written.
 #pragma once
 
-#include <asio/thread_pool.hpp>
 #include <atomic>
+#include <boost/asio/thread_pool.hpp>
 #include <deque>
 #include <future>
 #include <map>
@@ -96,7 +96,7 @@ class Importer {
   std::deque<Record> first_;
   bool all_read_ = false;  // `first_` are all records
   Batch batch_;
-  asio::thread_pool writer_{1};
+  boost::asio::thread_pool writer_{1};
   std::future<Status> writing_;
   const TextInput* input_ = nullptr;
   std::unordered_set<uint64_t> keys_;           // hashes of those put so far, kCountedKeys at most

@@ -1,11 +1,13 @@
 #include "tamis/hbase/channel.h"
 
 #include <algorithm>
-#include <asio/post.hpp>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 constexpr double kLeastWindow = 4;
 constexpr std::chrono::milliseconds kFirstPause(20);

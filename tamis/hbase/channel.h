@@ -29,7 +29,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     std::chrono::milliseconds patience{1000};
   };
 
-  Channel(asio::io_context& io, Timers& timers, Address address, Options options)
+  Channel(boost::asio::io_context& io, Timers& timers, Address address, Options options)
       : io_(io),
         timers_(timers),
         address_(std::move(address)),
@@ -57,7 +57,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void Give(Call call, Connection::Done done);
   void Took(Reply reply, const Connection::Done& done, const std::shared_ptr<Connection>& from);
 
-  asio::io_context& io_;
+  boost::asio::io_context& io_;
   Timers& timers_;
   const Address address_;
   const Options options_;
@@ -77,7 +77,7 @@ class Channels {
   // Each lane has its own connections, so that slow calls in one lane do not delay the other.
   enum class Lane { kNormal, kPolls };
 
-  Channels(asio::io_context& io, Timers& timers, Channel::Options options)
+  Channels(boost::asio::io_context& io, Timers& timers, Channel::Options options)
       : io_(io), timers_(timers), options_(std::move(options)) {}
 
   Channel& To(const Address& address, std::string_view service, Lane lane = Lane::kNormal);
@@ -85,7 +85,7 @@ class Channels {
   void Close(const Status& why);
 
  private:
-  asio::io_context& io_;
+  boost::asio::io_context& io_;
   Timers& timers_;
   const Channel::Options options_;
   std::map<std::tuple<Address, std::string, Lane>, std::shared_ptr<Channel>, std::less<>> channels_;

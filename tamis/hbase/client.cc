@@ -1,8 +1,8 @@
 #include "tamis/hbase/client.h"
 
-#include <asio/co_spawn.hpp>
-#include <asio/executor_work_guard.hpp>
-#include <asio/post.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 #include <future>
 #include <thread>
 #include <variant>
@@ -20,6 +20,8 @@
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
+
+namespace asio = boost::asio;
 
 struct ClientThread {
   ClientThread(ClientOptions options, std::shared_ptr<TlsContext> tls,

@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <asio/buffer.hpp>
-#include <asio/connect.hpp>
-#include <asio/post.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -18,6 +18,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 // A wrapped piece is larger than its content.
 constexpr size_t kWrappingBytes = 1 << 16;
@@ -80,7 +82,7 @@ void Connection::Connect() {
   }
   resolver_.async_resolve(
       way.host, std::to_string(way.port),
-      [self, this](const asio::error_code& error, const auto& found) {
+      [self, this](const boost::system::error_code& error, const auto& found) {
         const auto alive = self.lock();
         if (!alive || state_ == State::kClosed) return;
         if (error) {
@@ -89,7 +91,7 @@ void Connection::Connect() {
         }
         // asio uses the socket once more before it calls back, so `alive` keeps it until then.
         asio::async_connect(transport_->socket(), found,
-                            [alive, this](const asio::error_code& refused, const auto&) {
+                            [alive, this](const boost::system::error_code& refused, const auto&) {
                               if (state_ == State::kClosed) return;
                               if (refused) {
                                 no_server_ = refused == asio::error::connection_refused;
@@ -121,7 +123,7 @@ void Connection::TakeBackConnectTimer() {
 void Connection::Connected() {
   TakeBackConnectTimer();
   asio::ip::tcp::socket& socket = transport_->socket();
-  asio::error_code ignored;
+  boost::system::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const int seconds = std::max<int>(1, static_cast<int>(options_.silence.count() / 2000));
@@ -181,7 +183,7 @@ void Connection::AskForPrincipal() {
 
 // The server has closed the connection.
 void Connection::Reconnect() {
-  asio::error_code ignored;
+  boost::system::error_code ignored;
   transport_->socket().close(ignored);
   old_transports_.push_back(std::move(transport_));
   transport_ = std::make_unique<Transport>(io_, options_.tls);
@@ -239,7 +241,7 @@ void Connection::Greet() {
   writing_ = Greeting();
   if (!Wrap(&writing_)) return;
   asio::async_write(*transport_, asio::buffer(writing_),
-                    [self = shared_from_this()](const asio::error_code& error, size_t) {
+                    [self = shared_from_this()](const boost::system::error_code& error, size_t) {
                       self->writing_.clear();
                       if (!error) self->Write();  // Read() reports the error
                     });
@@ -326,7 +328,7 @@ void Connection::Write() {
   given_ += writing_.size();
   if (!Wrap(&writing_)) return;
   asio::async_write(*transport_, asio::buffer(writing_),
-                    [self = shared_from_this()](const asio::error_code& error, size_t) {
+                    [self = shared_from_this()](const boost::system::error_code& error, size_t) {
                       // Keep the buffer for the next write, unless one large request made it huge.
                       self->writing_.clear();
                       if (self->writing_.capacity() > (1 << 20)) self->writing_.shrink_to_fit();
@@ -339,7 +341,7 @@ void Connection::Read() {
   const auto space = is_wrapped ? pieces_.Space() : reader_.Space();
   transport_->async_read_some(
       asio::buffer(space.data(), space.size()),
-      [self = shared_from_this(), is_wrapped](const asio::error_code& error, size_t size) {
+      [self = shared_from_this(), is_wrapped](const boost::system::error_code& error, size_t size) {
         if (self->state_ == State::kClosed) return;
         if (error) return self->Fail(self->WhyBroken(error));
         self->last_heard_ = Clock::now();
@@ -367,7 +369,7 @@ bool Connection::TakePieces() {
   return state_ == State::kOpen;
 }
 
-Status Connection::WhyBroken(const asio::error_code& error) {
+Status Connection::WhyBroken(const boost::system::error_code& error) {
   const std::string why = "the connection broke: " + EndOf(error);
   if (answered_) return Unavailable(why);
   if (Status refusal = transport_->Refusal(error); !refusal.ok()) return refusal;
@@ -473,7 +475,7 @@ void Connection::Fail(Status why) {
   state_ = State::kClosed;
   status_ = why;
   resolver_.cancel();
-  asio::error_code ignored;
+  boost::system::error_code ignored;
   transport_->socket().close(ignored);
   auto calls = std::exchange(calls_, {});
   for (auto& [id, waiting] : calls) timers_.TakeBack(waiting.timer);

@@ -11,8 +11,8 @@
 // Threads: use it only on its io_context, which runs on one thread.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -96,8 +96,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   using Done = std::function<void(Reply)>;
 
-  static std::shared_ptr<Connection> Open(asio::io_context& io, Timers& timers, Address address,
-                                          Options options);
+  static std::shared_ptr<Connection> Open(boost::asio::io_context& io, Timers& timers,
+                                          Address address, Options options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -121,7 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     uint64_t begin = 0;  // offset of its first byte among all bytes written so far
   };
 
-  Connection(asio::io_context& io, Timers& timers, Address address, Options options);
+  Connection(boost::asio::io_context& io, Timers& timers, Address address, Options options);
 
   void Connect();
   void Connected();
@@ -142,15 +142,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool TakeAnswers();
   void TakeAnswer(const FrameReader::Frame& frame);
   void TimedOut(uint32_t id);
-  Status WhyBroken(const asio::error_code& error);
+  Status WhyBroken(const boost::system::error_code& error);
   Status Unreadable(Status why);
   void Fail(Status why);
 
-  asio::io_context& io_;
+  boost::asio::io_context& io_;
   Timers& timers_;
   const Address address_;
   const Options options_;
-  asio::ip::tcp::resolver resolver_;
+  boost::asio::ip::tcp::resolver resolver_;
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<Transport>> old_transports_;  // may have pending operations
   FrameReader reader_;

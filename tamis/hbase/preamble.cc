@@ -1,7 +1,7 @@
 #include "tamis/hbase/preamble.h"
 
-#include <asio/buffer.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
 #include <utility>
 
 #include "tamis/hbase/exception.h"
@@ -10,6 +10,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 // Longer than any name or exception.
 constexpr size_t kMaxAnswerBytes = 64 << 10;
@@ -58,7 +60,7 @@ void PreambleQuestion::Ask(Question question, Done done) {
   done_ = std::move(done);
   asio::async_write(
       transport_, asio::buffer(BytesOf(question)),
-      [self = shared_from_this()](const asio::error_code& error, size_t) {
+      [self = shared_from_this()](const boost::system::error_code& error, size_t) {
         if (!error) return self->Read();
         self->End({.status = Unavailable("the connection broke: " + EndOf(error)), .text = {}});
       });
@@ -68,7 +70,7 @@ void PreambleQuestion::Read() {
   const auto space = reader_.Space();
   transport_.async_read_some(
       asio::buffer(space.data(), space.size()),
-      [self = shared_from_this()](const asio::error_code& error, size_t size) {
+      [self = shared_from_this()](const boost::system::error_code& error, size_t size) {
         if (error) {
           const Status refusal = self->transport_.Refusal(error);
           return self->End({.status = !refusal.ok()

@@ -1,7 +1,7 @@
 #include "tamis/hbase/sasl_handshake.h"
 
-#include <asio/buffer.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -10,6 +10,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 constexpr size_t kReadBytes = 4096;
 
@@ -30,7 +32,7 @@ void SaslHandshake::Run(char method, Done done) {
 void SaslHandshake::Write(bool is_last) {
   asio::async_write(
       transport_, asio::buffer(out_),
-      [self = shared_from_this(), is_last](const asio::error_code& error, size_t) {
+      [self = shared_from_this(), is_last](const boost::system::error_code& error, size_t) {
         if (error) {
           return self->End(Unavailable("the connection broke during the login: " + EndOf(error)));
         }
@@ -45,7 +47,7 @@ void SaslHandshake::Read() {
   in_.resize(size + kReadBytes);
   transport_.async_read_some(
       asio::buffer(in_.data() + size, kReadBytes),
-      [self = shared_from_this(), size](const asio::error_code& error, size_t more) {
+      [self = shared_from_this(), size](const boost::system::error_code& error, size_t more) {
         if (error) {
           const Status refusal = self->transport_.Refusal(error);
           return self->End(!refusal.ok() ? refusal

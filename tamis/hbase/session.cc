@@ -39,7 +39,7 @@ Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<Tl
 
 }  // namespace
 
-Session::Session(asio::io_context& io_context, ClientOptions client_options,
+Session::Session(boost::asio::io_context& io_context, ClientOptions client_options,
                  std::shared_ptr<TlsContext> tls_context, std::shared_ptr<SaslLogin> login)
     : io(io_context),
       options(std::move(client_options)),

@@ -4,10 +4,10 @@
 // when the session is closed, which ends all waits at once.
 #pragma once
 
-#include <asio/async_result.hpp>
-#include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
-#include <asio/use_awaitable.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ class Session {
  public:
   // REQUIRES: the addresses can be parsed; `tls` was loaded from `options.tls`, and `login` made
   // from `options.kerberos`.
-  Session(asio::io_context& io_context, ClientOptions client_options,
+  Session(boost::asio::io_context& io_context, ClientOptions client_options,
           std::shared_ptr<TlsContext> tls_context, std::shared_ptr<SaslLogin> login);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -48,7 +48,7 @@ class Session {
   // Identifies an operation, so that a server that has run it does not run it again.
   uint64_t NextNonce() { return random() | 1; }
 
-  asio::io_context& io;
+  boost::asio::io_context& io;
   const ClientOptions options;
   const std::shared_ptr<TlsContext> tls;  // not set: no TLS
   Random random;

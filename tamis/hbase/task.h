@@ -1,11 +1,11 @@
 // The client's coroutine type, and a place where coroutines wait for an event.
 #pragma once
 
-#include <asio/async_result.hpp>
-#include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/use_awaitable.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <functional>
 #include <map>
@@ -17,7 +17,7 @@
 namespace tamis::hbase {
 
 template <class T>
-using Task = asio::awaitable<T>;
+using Task = boost::asio::awaitable<T>;
 
 // The completion handler of co_spawn for coroutines without a caller: an exception ends the
 // process.
@@ -36,18 +36,18 @@ inline void EndIfItThrew(const std::exception_ptr& error) {
 // the co_await expression: g++ 12 destroys a closure twice if it is created inside one.
 template <class T, class Start>
 Task<T> Suspended(Start start) {
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
+  return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void(T)>(
       [start = std::move(start)](auto handler) mutable {
         auto shared = std::make_shared<decltype(handler)>(std::move(handler));
         start([shared](T value) { (*shared)(std::move(value)); });
       },
-      asio::use_awaitable);
+      boost::asio::use_awaitable);
 }
 
 // Suspends coroutines until another coroutine wakes them or the deadline passes.
 class Waiters {
  public:
-  Waiters(asio::io_context& io, Timers& timers) : io_(io), timers_(timers) {}
+  Waiters(boost::asio::io_context& io, Timers& timers) : io_(io), timers_(timers) {}
 
   Task<bool> Wait(Deadline deadline) {  // false: the deadline passed
     return Suspended<bool>([this, deadline](std::function<void(bool)> resume) {
@@ -61,7 +61,7 @@ class Waiters {
     while (!waiting_.empty()) {
       auto node = waiting_.extract(waiting_.begin());
       timers_.TakeBack(node.mapped().timer);
-      asio::post(io_, [resume = std::move(node.mapped().resume)] { resume(true); });
+      boost::asio::post(io_, [resume = std::move(node.mapped().resume)] { resume(true); });
     }
   }
 
@@ -76,7 +76,7 @@ class Waiters {
     node.mapped().resume(called);
   }
 
-  asio::io_context& io_;
+  boost::asio::io_context& io_;
   Timers& timers_;
   std::map<uint64_t, One> waiting_;
   uint64_t last_id_ = 0;

@@ -3,8 +3,8 @@
 // Threads: use it only on its io_context, which runs on one thread.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ class Timers {
  public:
   using Entry = std::multimap<Deadline, std::function<void()>>::iterator;
 
-  explicit Timers(asio::io_context& io) : timer_(io) {}
+  explicit Timers(boost::asio::io_context& io) : timer_(io) {}
 
   // Calls `run` once, at or after `when`, unless the entry is taken back.
   Entry Add(Deadline when, std::function<void()> run) {
@@ -49,9 +49,10 @@ class Timers {
   void Arm() {
     // Setting a new expiry cancels the previous wait. If the timer fires early, Arm() runs again.
     timer_.expires_at(entries_.begin()->first);
-    timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](const asio::error_code& error) {
-      if (!error && alive.lock()) RunDue();
-    });
+    timer_.async_wait(
+        [this, alive = std::weak_ptr<int>(alive_)](const boost::system::error_code& error) {
+          if (!error && alive.lock()) RunDue();
+        });
   }
 
   void RunDue() {
@@ -62,7 +63,7 @@ class Timers {
     if (!entries_.empty()) Arm();
   }
 
-  asio::steady_timer timer_;
+  boost::asio::steady_timer timer_;
   bool closed_ = false;
   std::multimap<Deadline, std::function<void()>> entries_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

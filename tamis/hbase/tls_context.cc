@@ -11,6 +11,8 @@
 namespace tamis::hbase {
 namespace {
 
+namespace asio = boost::asio;
+
 // Checks that the file can be opened, because OpenSSL's errors do not name the file.
 Status CanBeRead(const std::string& what, const std::string& file) {
   errno = 0;
@@ -19,13 +21,14 @@ Status CanBeRead(const std::string& what, const std::string& file) {
                          "\": " + std::generic_category().message(errno));
 }
 
-Status Unusable(const std::string& what, const std::string& file, const asio::error_code& error) {
+Status Unusable(const std::string& what, const std::string& file,
+                const boost::system::error_code& error) {
   return InvalidArgument("cannot use " + what + " \"" + file + "\": " + error.message() +
                          "; it has to be a PEM file");
 }
 
 Status LoadTrusted(const std::string& file, asio::ssl::context* context) {
-  asio::error_code error;
+  boost::system::error_code error;
   if (file.empty()) {
     context->set_default_verify_paths(error);
     if (error)
@@ -45,7 +48,7 @@ Status LoadOurs(const std::string& certificate_file, const std::string& key_file
   const std::string key = "the key in";
   TAMIS_RETURN_IF_ERROR(CanBeRead(certificate, certificate_file));
   TAMIS_RETURN_IF_ERROR(CanBeRead(key, key_file));
-  asio::error_code error;
+  boost::system::error_code error;
   context->use_certificate_chain_file(certificate_file, error);
   if (error) return Unusable(certificate, certificate_file, error);
   // Without this callback OpenSSL would ask for the password on the terminal.

@@ -2,7 +2,7 @@
 // certificate.
 #pragma once
 
-#include <asio/ssl/context.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <memory>
 
 #include "tamis/base/status.h"
@@ -15,18 +15,18 @@ class TlsContext {
   // Reads the files. kInvalidArgument names the file that cannot be used, and the reason.
   static Result<std::shared_ptr<TlsContext>> Load(const TlsOptions& options);
 
-  asio::ssl::context& context() { return context_; }
+  boost::asio::ssl::context& context() { return context_; }
   bool verify_host() const { return verify_host_; }
   // Whether the client has a certificate to present.
   bool has_certificate() const { return has_certificate_; }
 
  private:
   explicit TlsContext(const TlsOptions& options)
-      : context_(asio::ssl::context::tls_client),
+      : context_(boost::asio::ssl::context::tls_client),
         verify_host_(options.verify_host),
         has_certificate_(!options.certificate_file.empty()) {}
 
-  asio::ssl::context context_;
+  boost::asio::ssl::context context_;
   const bool verify_host_;
   const bool has_certificate_;
 };

@@ -17,6 +17,8 @@
 namespace tamis::hbase {
 namespace {
 
+namespace asio = boost::asio;
+
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -217,7 +219,7 @@ class SilentPort {
   Address address() const { return {"127.0.0.1", acceptor_.local_endpoint().port()}; }
   // Whether a client has sent bytes.
   bool WasSpokenTo() {
-    asio::error_code ignored;
+    boost::system::error_code ignored;
     acceptor_.non_blocking(true);
     if (!client_.is_open()) acceptor_.accept(client_, ignored);
     return client_.is_open() && client_.available() > 0;

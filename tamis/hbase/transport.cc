@@ -4,15 +4,17 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
-#include <asio/ip/address.hpp>
-#include <asio/post.hpp>
-#include <asio/ssl/error.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
 
 namespace tamis::hbase {
 namespace {
 
+namespace asio = boost::asio;
+
 // Returns OpenSSL's reason code; 0 for errors from elsewhere.
-int ReasonOf(const asio::error_code& error) {
+int ReasonOf(const boost::system::error_code& error) {
   if (error.category() != asio::error::get_ssl_category()) return 0;
   return ERR_GET_REASON(static_cast<unsigned>(error.value()));
 }
@@ -72,7 +74,7 @@ std::string AdviceOn(long verified) {
 
 // Sets the host that the certificate must be for, and the host name to request (SNI).
 bool Name(SSL* ssl, const std::string& host, bool verify) {
-  asio::error_code error;
+  boost::system::error_code error;
   asio::ip::make_address(host, error);
   const bool is_address = !error;
   if (!is_address && SSL_set_tlsext_host_name(ssl, host.c_str()) != 1) return false;
@@ -85,12 +87,12 @@ bool Name(SSL* ssl, const std::string& host, bool verify) {
 
 }  // namespace
 
-bool IsEnd(const asio::error_code& error) {
+bool IsEnd(const boost::system::error_code& error) {
   return error == asio::error::eof || error == asio::ssl::error::stream_truncated ||
          error == asio::error::connection_reset;
 }
 
-std::string EndOf(const asio::error_code& error) {
+std::string EndOf(const boost::system::error_code& error) {
   const bool end = IsEnd(error) && error != asio::error::connection_reset;
   return end ? "closed by the server" : error.message();
 }
@@ -103,13 +105,14 @@ void Transport::Handshake(const std::string& host, std::function<void(Status)> d
     });
     return;
   }
-  inside_->async_handshake(asio::ssl::stream_base::client,
-                           [this, host, done = std::move(done)](const asio::error_code& error) {
-                             done(error ? Failure(host, error) : Status());
-                           });
+  inside_->async_handshake(
+      asio::ssl::stream_base::client,
+      [this, host, done = std::move(done)](const boost::system::error_code& error) {
+        done(error ? Failure(host, error) : Status());
+      });
 }
 
-Status Transport::Failure(const std::string& host, const asio::error_code& error) {
+Status Transport::Failure(const std::string& host, const boost::system::error_code& error) {
   if (Status refusal = Refusal(error); !refusal.ok()) return refusal;
   if (IsForeign(ReasonOf(error))) {
     return FailedPrecondition(
@@ -135,7 +138,7 @@ Status Transport::Failure(const std::string& host, const asio::error_code& error
                      " (is there an HBase with TLS on this port?)");
 }
 
-Status Transport::Refusal(const asio::error_code& error) {
+Status Transport::Refusal(const boost::system::error_code& error) {
   if (!has_tls() || !IsAboutOurCertificate(inside_->native_handle(), ReasonOf(error))) return {};
   return FailedPrecondition(
       tls_->has_certificate()

@@ -5,9 +5,9 @@
 // operations.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/ssl/stream.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,16 +21,16 @@ namespace tamis::hbase {
 
 class Transport {
  public:
-  using executor_type = asio::ip::tcp::socket::executor_type;
+  using executor_type = boost::asio::ip::tcp::socket::executor_type;
 
   // Without `tls`, the stream is not encrypted.
-  Transport(asio::io_context& io, std::shared_ptr<TlsContext> tls)
+  Transport(boost::asio::io_context& io, std::shared_ptr<TlsContext> tls)
       : tls_(std::move(tls)), socket_(io) {
     if (tls_) inside_.emplace(socket_, tls_->context());
   }
 
   executor_type get_executor() { return socket_.get_executor(); }
-  asio::ip::tcp::socket& socket() { return socket_; }
+  boost::asio::ip::tcp::socket& socket() { return socket_; }
   bool has_tls() const { return inside_.has_value(); }
 
   // Calls `done` once, later. A failure that will repeat at the next try is kFailedPrecondition.
@@ -38,7 +38,7 @@ class Transport {
   void Handshake(const std::string& host, std::function<void(Status)> done);
   // Explains a failed read if the server rejected the client's certificate: in TLS 1.3 that happens
   // after the client's handshake has ended. Ok if the read failed for another reason.
-  Status Refusal(const asio::error_code& error);
+  Status Refusal(const boost::system::error_code& error);
 
   template <class Buffers, class Handler>
   void async_read_some(const Buffers& buffers, Handler&& handler) {
@@ -52,16 +52,16 @@ class Transport {
   }
 
  private:
-  Status Failure(const std::string& host, const asio::error_code& error);
+  Status Failure(const std::string& host, const boost::system::error_code& error);
 
   const std::shared_ptr<TlsContext> tls_;
-  asio::ip::tcp::socket socket_;
-  std::optional<asio::ssl::stream<asio::ip::tcp::socket&>> inside_;
+  boost::asio::ip::tcp::socket socket_;
+  std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> inside_;
 };
 
 // Whether the peer has closed the stream.
-bool IsEnd(const asio::error_code& error);
+bool IsEnd(const boost::system::error_code& error);
 // The reason why the stream ended.
-std::string EndOf(const asio::error_code& error);
+std::string EndOf(const boost::system::error_code& error);
 
 }  // namespace tamis::hbase

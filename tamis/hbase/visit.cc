@@ -1,11 +1,13 @@
 #include "tamis/hbase/visit.h"
 
-#include <asio/connect.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/use_awaitable.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 namespace tamis::hbase {
+
+namespace asio = boost::asio;
 
 Visit::Visit(asio::io_context& io, Timers& timers, Deadline deadline,
              std::shared_ptr<TlsContext> tls)
@@ -13,7 +15,7 @@ Visit::Visit(asio::io_context& io, Timers& timers, Deadline deadline,
   timer_ = timers_.Add(deadline, [this] {
     is_late_ = true;
     resolver_.cancel();
-    asio::error_code ignored;
+    boost::system::error_code ignored;
     transport_->socket().close(ignored);
   });
 }
@@ -23,7 +25,7 @@ Visit::~Visit() {
 }
 
 Task<Status> Visit::Connect(Address way, std::string host) {
-  asio::error_code error;
+  boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   const auto found = co_await resolver_.async_resolve(way.host, std::to_string(way.port), token);
   if (error) co_return Fault(error);
@@ -38,7 +40,7 @@ Task<Status> Visit::Connect(Address way, std::string host) {
   co_return is_late_ ? Fault({}) : status;
 }
 
-Status Visit::Fault(const asio::error_code& error) {
+Status Visit::Fault(const boost::system::error_code& error) {
   if (is_late_) return Unavailable("no answer in time");
   const bool is_closed = IsEnd(error) || error == asio::error::broken_pipe;
   no_server_ =

@@ -3,8 +3,8 @@
 // Threads: use it only on its io_context, which runs on one thread.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 
 #include "tamis/base/status.h"
@@ -18,7 +18,7 @@ namespace tamis::hbase {
 class Visit {
  public:
   // At the deadline every pending operation ends.
-  Visit(asio::io_context& io, Timers& timers, Deadline deadline,
+  Visit(boost::asio::io_context& io, Timers& timers, Deadline deadline,
         std::shared_ptr<TlsContext> tls = {});
   ~Visit();
   Visit(const Visit&) = delete;
@@ -28,13 +28,13 @@ class Visit {
   Task<Status> Connect(Address way, std::string host);
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   // Explains a failed operation.
-  Status Fault(const asio::error_code& error);
+  Status Fault(const boost::system::error_code& error);
   // Whether a failed operation shows that no server is at the address now.
   bool no_server() const { return no_server_; }
 
  private:
   Timers& timers_;
-  asio::ip::tcp::resolver resolver_;
+  boost::asio::ip::tcp::resolver resolver_;
   const std::shared_ptr<Transport> transport_;
   bool is_late_ = false;
   bool no_server_ = false;

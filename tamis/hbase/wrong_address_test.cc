@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <asio/buffer.hpp>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
-#include <asio/write.hpp>
 #include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <functional>
 #include <future>
 #include <thread>
@@ -19,6 +19,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -40,9 +42,9 @@ class ForeignServer {
 
  private:
   void Accept() {
-    acceptor_.async_accept([this](const asio::error_code&, asio::ip::tcp::socket socket) {
+    acceptor_.async_accept([this](const boost::system::error_code&, asio::ip::tcp::socket socket) {
       std::array<char, 4> first;
-      asio::error_code ignored;
+      boost::system::error_code ignored;
       asio::read(socket, asio::buffer(first), ignored);
       asio::write(socket, asio::buffer(answer_), ignored);
       Accept();

@@ -1,11 +1,11 @@
 #include "tamis/hbase/zookeeper_registry.h"
 
 #include <algorithm>
-#include <asio/buffer.hpp>
-#include <asio/read.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/use_awaitable.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <memory>
 #include <utility>
 
@@ -16,6 +16,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 // The time limit for one member; another one may answer faster.
 constexpr std::chrono::milliseconds kOneTry(2000);
@@ -87,7 +89,7 @@ Result<std::string> ParseDataAnswer(std::string_view frame, const std::string& p
 }
 
 Task<Result<std::string>> ReadFrame(Visit& visit) {
-  asio::error_code error;
+  boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   std::string size_bytes(4, '\0');
   co_await asio::async_read(*visit.transport(), asio::buffer(size_bytes), token);
@@ -103,7 +105,7 @@ Task<Result<std::string>> ReadFrame(Visit& visit) {
 // The value of a znode, from one member.
 Task<Result<std::string>> ReadZnode(Visit& visit, Address member, std::string path) {
   TAMIS_CO_RETURN_IF_ERROR(co_await visit.Connect(member, member.host));
-  asio::error_code error;
+  boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   const std::string requests = ConnectRequest() + GetDataRequest(path);
   co_await asio::async_write(*visit.transport(), asio::buffer(requests), token);

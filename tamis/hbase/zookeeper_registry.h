@@ -7,7 +7,7 @@
 // connection, or does not answer as a ZooKeeper.
 #pragma once
 
-#include <asio/io_context.hpp>
+#include <boost/asio/io_context.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +23,7 @@ namespace tamis::hbase {
 class ZooKeeperRegistry {
  public:
   // REQUIRES: the quorum can be parsed.
-  ZooKeeperRegistry(asio::io_context& io, Timers& timers, const ZooKeeperOptions& options)
+  ZooKeeperRegistry(boost::asio::io_context& io, Timers& timers, const ZooKeeperOptions& options)
       : io_(io),
         timers_(timers),
         parent_(options.parent),
@@ -37,7 +37,7 @@ class ZooKeeperRegistry {
   // The protobuf message in <parent>/<name>. The error contains the reason of each member.
   Task<Result<std::string>> Read(std::string name, Deadline deadline);
 
-  asio::io_context& io_;
+  boost::asio::io_context& io_;
   Timers& timers_;
   const std::string parent_;
   const std::vector<Address> members_;

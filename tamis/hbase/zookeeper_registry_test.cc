@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <asio/co_spawn.hpp>
-#include <asio/executor_work_guard.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +17,8 @@
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
 #include <functional>
 #include <thread>
 
@@ -15,6 +15,8 @@
 
 namespace tamis {
 namespace {
+
+namespace asio = boost::asio;
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -56,9 +58,9 @@ TEST(HBaseClusterTest, ReportsWhyAnAddressFails) {
   asio::io_context io;
   asio::ip::tcp::acceptor zookeeper(io, {asio::ip::address_v4::loopback(), 0});
   std::function<void()> accept = [&] {
-    zookeeper.async_accept([&](const asio::error_code&, asio::ip::tcp::socket socket) {
+    zookeeper.async_accept([&](const boost::system::error_code&, asio::ip::tcp::socket socket) {
       std::array<char, 4> length;
-      asio::error_code ignored;
+      boost::system::error_code ignored;
       asio::read(socket, asio::buffer(length), ignored);
       accept();
     });

@@ -1,14 +1,18 @@
 #include "tamis/rocks/writer_threads.h"
 
-#include <asio/post.hpp>
-#include <asio/thread_pool.hpp>
-#include <asio/use_future.hpp>
 #include <atomic>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/system/system_error.hpp>
+#include <system_error>
 
 #include "tamis/base/waits_for_memory.h"
 
 namespace tamis {
 namespace {
+
+namespace asio = boost::asio;
 
 uint64_t NewId() {
   static std::atomic<uint64_t> last = 0;
@@ -25,7 +29,11 @@ thread_local Written written;
 }  // namespace
 
 struct WriterThreads::Pool {
-  explicit Pool(int threads) : threads(static_cast<size_t>(threads)) {}
+  // Throws std::system_error when no thread can be started, as std::thread does.
+  explicit Pool(int threads) try : threads(static_cast<size_t>(threads)) {
+  } catch (const boost::system::system_error& error) {
+    throw std::system_error(error.code());
+  }
   ~Pool() { threads.join(); }
   asio::thread_pool threads;
 };

@@ -1,13 +1,13 @@
 #include "tests/hbase/wires.h"
 
 #include <array>
-#include <asio/buffer.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/connect.hpp>
-#include <asio/post.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/use_awaitable.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <functional>
 #include <future>
 #include <string>
@@ -17,6 +17,8 @@
 #include "tamis/hbase/task.h"
 
 namespace tamis {
+
+namespace asio = boost::asio;
 
 using asio::ip::tcp;
 
@@ -28,7 +30,7 @@ struct Wires::Wire {
   explicit Wire(tcp::socket socket) : client(std::move(socket)), server(client.get_executor()) {}
 
   void Close() {
-    asio::error_code ignored;
+    boost::system::error_code ignored;
     client.close(ignored);
     server.close(ignored);
   }
@@ -88,13 +90,13 @@ void Wires::Heal() {
 
 asio::awaitable<void> Wires::Accept(std::shared_ptr<Port> port) {
   while (true) {
-    asio::error_code error;
+    boost::system::error_code error;
     tcp::socket socket =
         co_await port->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
     // The client has already disconnected. Other errors are fatal: the tests could not go on
     // without file descriptors, for example.
     if (error == asio::error::connection_aborted) continue;
-    if (error) throw std::system_error(error);
+    if (error) throw boost::system::system_error(error);
     asio::co_spawn(io_, Serve(port->server, std::move(socket)), EndIfItThrew);
   }
 }
@@ -113,7 +115,7 @@ asio::awaitable<void> Wires::Serve(hbase::Address server, tcp::socket socket) {
     const auto found = co_await resolver.async_resolve(server.host, std::to_string(server.port),
                                                        asio::use_awaitable);
     co_await asio::async_connect(wire->server, found, asio::use_awaitable);
-  } catch (const std::system_error&) {
+  } catch (const boost::system::system_error&) {
     wire->Close();
     wires_.erase(wire);
     co_return;
@@ -132,7 +134,7 @@ asio::awaitable<void> Wires::Carry(std::shared_ptr<Wire> wire, tcp::socket* from
       if (wire->lost) continue;
       co_await asio::async_write(*to, asio::buffer(bytes, size), asio::use_awaitable);
     }
-  } catch (const std::system_error&) {
+  } catch (const boost::system::system_error&) {
     wire->Close();
     wires_.erase(wire);
   }

@@ -4,10 +4,10 @@
 // Threads: safe.
 #pragma once
 
-#include <asio/awaitable.hpp>
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,14 +38,15 @@ class Wires {
   struct Wire;
   struct Port;
 
-  asio::awaitable<void> Accept(std::shared_ptr<Port> port);
-  asio::awaitable<void> Serve(hbase::Address server, asio::ip::tcp::socket socket);
-  asio::awaitable<void> Carry(std::shared_ptr<Wire> wire, asio::ip::tcp::socket* from,
-                              asio::ip::tcp::socket* to);
+  boost::asio::awaitable<void> Accept(std::shared_ptr<Port> port);
+  boost::asio::awaitable<void> Serve(hbase::Address server, boost::asio::ip::tcp::socket socket);
+  boost::asio::awaitable<void> Carry(std::shared_ptr<Wire> wire, boost::asio::ip::tcp::socket* from,
+                                     boost::asio::ip::tcp::socket* to);
   void Run(const std::function<void()>& task);
 
-  asio::io_context io_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      io_.get_executor()};
   bool cut_ = false;                       // used on thread_ only
   std::set<std::shared_ptr<Wire>> wires_;  // used on thread_ only
   std::mutex mutex_;

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -61,9 +61,9 @@ class ConnectionTest : public testing::Test {
     io_.poll();
   }
 
-  asio::io_context io_;
-  const asio::executor_work_guard<asio::io_context::executor_type> work_ =
-      asio::make_work_guard(io_);
+  boost::asio::io_context io_;
+  const boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ =
+      boost::asio::make_work_guard(io_);
   Timers timers_{io_};
   ScriptedServer server_;
   std::shared_ptr<Connection> connection_;

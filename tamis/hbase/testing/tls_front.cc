@@ -3,19 +3,21 @@
 #include <openssl/ssl.h>
 
 #include <array>
-#include <asio/buffer.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
-#include <asio/ip/address.hpp>
-#include <asio/ssl/stream.hpp>
-#include <asio/use_awaitable.hpp>
-#include <asio/write.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <memory>
 #include <system_error>
 #include <utility>
 
 namespace tamis::hbase {
 namespace {
+
+namespace asio = boost::asio;
 
 using asio::ip::tcp;
 
@@ -25,7 +27,7 @@ struct Wire {
       : inside(std::move(socket), context), open(inside.get_executor()) {}
 
   void Close() {
-    asio::error_code ignored;
+    boost::system::error_code ignored;
     inside.lowest_layer().close(ignored);
     open.close(ignored);
   }
@@ -43,7 +45,7 @@ asio::awaitable<void> Carry(WirePtr wire, From& from, To& to) {
       const size_t size = co_await from.async_read_some(asio::buffer(bytes), asio::use_awaitable);
       co_await asio::async_write(to, asio::buffer(bytes, size), asio::use_awaitable);
     }
-  } catch (const std::system_error&) {
+  } catch (const boost::system::system_error&) {
     wire->Close();
   }
 }
@@ -95,7 +97,7 @@ asio::awaitable<void> TlsFront::Serve(tcp::socket socket) {
     co_await wire->inside.async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
     co_await wire->open.async_connect({asio::ip::make_address(behind_.host), behind_.port},
                                       asio::use_awaitable);
-  } catch (const std::system_error&) {
+  } catch (const boost::system::system_error&) {
     wire->Close();
     co_return;
   }

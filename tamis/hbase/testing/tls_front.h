@@ -2,10 +2,10 @@
 // encrypts the server's answers.
 #pragma once
 
-#include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/ssl/context.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <string>
 #include <thread>
 
@@ -31,13 +31,13 @@ class TlsFront {
   const Address& address() const { return address_; }
 
  private:
-  asio::awaitable<void> Accept();
-  asio::awaitable<void> Serve(asio::ip::tcp::socket socket);
+  boost::asio::awaitable<void> Accept();
+  boost::asio::awaitable<void> Serve(boost::asio::ip::tcp::socket socket);
 
   const Address behind_;
-  asio::ssl::context context_;
-  asio::io_context io_{1};
-  asio::ip::tcp::acceptor acceptor_;
+  boost::asio::ssl::context context_;
+  boost::asio::io_context io_{1};
+  boost::asio::ip::tcp::acceptor acceptor_;
   Address address_;
   std::thread thread_;
 };
