@@ -181,10 +181,14 @@ TEST_F(GateTest, TaskRunsWhenTheLastWriteHasLeft) {
 
 TEST_F(GateTest, WriteThatComesWhileATaskWaitsEntersLater) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
+  EXPECT_EQ(Enter(), Region::Entry::kInside);
   EXPECT_TRUE(region_->Quiesce([] {}));
   EXPECT_EQ(Enter(), Region::Entry::kWaiting);
   executor_.RunFor(std::chrono::seconds(1));
   EXPECT_EQ(retries_, 0);
+  region_->Leave();
+  executor_.RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(retries_, 0) << "another one is still inside";
   region_->Leave();
   executor_.RunFor(std::chrono::seconds(1));
   EXPECT_EQ(retries_, 1);

@@ -23,6 +23,8 @@ public final class FeedOptions {
   /** Bound of parked polls: they share their handlers with hbase:meta. */
   int maxParked = 4;
   long maxParkedNs = TimeUnit.SECONDS.toNanos(1);
+  /** A wait looks at the clock again after so long, since the clock of a test may run faster than the real one. */
+  long lookNs = TimeUnit.SECONDS.toNanos(1);
   long nextPollNs = TimeUnit.MILLISECONDS.toNanos(50);
   public long replyBytes = 2 << 20;
   long projectionBytes = 2 << 20;

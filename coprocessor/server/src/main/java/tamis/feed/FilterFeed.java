@@ -140,7 +140,7 @@ public final class FilterFeed {
   private long progressAt; // when a put of `puts` was acknowledged last, or the first of those that wait began to
   private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
   private final Condition news = lock.newCondition(); // for parked polls
-  private final WaitingPuts puts = new WaitingPuts(lock);
+  private final WaitingPuts puts;
 
   public FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
     this.server = server;
@@ -148,6 +148,7 @@ public final class FilterFeed {
     this.options = options;
     this.clock = clock;
     this.projections = projections;
+    puts = new WaitingPuts(lock, options);
   }
 
   long startCode() {
@@ -364,17 +365,12 @@ public final class FilterFeed {
       while (request.getApplied() >= urgentUntil && coordinator.polls == mine) {
         long left = until - clock.getAsLong();
         if (left <= 0) break;
-        waitNs(news, left);
+        news.awaitNanos(Math.min(left, options.lookNs));
       }
     } finally {
       --parked;
       if (coordinator.polls == mine) coordinator.parked = false;
     }
-  }
-
-  /** Waits at most one second: a test's clock may run faster than the real one. */
-  private static void waitNs(Condition condition, long left) throws InterruptedException {
-    condition.awaitNanos(Math.min(left, 1_000_000_000));
   }
 
   private boolean mayKnow(long regionId, Set<Integer> tables) {

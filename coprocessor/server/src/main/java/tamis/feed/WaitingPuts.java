@@ -2,7 +2,6 @@ package tamis.feed;
 
 import java.util.ArrayDeque;
 import java.util.PriorityQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -32,12 +31,14 @@ final class WaitingPuts {
   }
 
   private final ReentrantLock lock;
+  private final FeedOptions options;
   private final PriorityQueue<Put> sleeping = new PriorityQueue<>();
   private final ArrayDeque<Put> queued = new ArrayDeque<>();
   private int waiting;
 
-  WaitingPuts(ReentrantLock lock) {
+  WaitingPuts(ReentrantLock lock, FeedOptions options) {
     this.lock = lock;
+    this.options = options;
   }
 
   /** The number of puts that are written and wait. */
@@ -77,10 +78,10 @@ final class WaitingPuts {
     if (next != null) next.woken.signal();
   }
 
-  /** Sleeps until the put is woken, for one second at the most: a test's clock may run faster than the real one. */
+  /** Sleeps until the put is woken, or until it is time to look at the clock again. */
   void sleep(Put put, long ns) throws InterruptedException {
     if (!put.sleeps) put.sleeps = sleeping.add(put);
-    put.woken.awaitNanos(Math.max(1, Math.min(ns, TimeUnit.SECONDS.toNanos(1))));
+    put.woken.awaitNanos(Math.max(1, Math.min(ns, options.lookNs)));
   }
 
   /** Wakes the puts whose events coordinators have applied. Returns whether there were any. */

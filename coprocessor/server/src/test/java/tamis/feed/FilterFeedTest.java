@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -25,6 +26,7 @@ import tamis.shaded.protobuf.ByteString;
 class FilterFeedTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final long START_CODE = 7;
+  private static final long NEVER = TimeUnit.DAYS.toNanos(1); // as options.lookNs: whoever waits must be woken
 
   private final FeedOptions options = new FeedOptions();
   private volatile long now = 1000 * SECOND;
@@ -130,6 +132,8 @@ class FilterFeedTest {
     assertTrue(poll(1, 1).getLeaseNs() > 0);
     now += 2 * options.leaseNs;
     assertTrue(poll(1, 1).getLeaseNs() > 0, "nothing is sent that it has not applied");
+    now += 2 * options.leaseNs;
+    assertTrue(poll(request(1, 1).setStartCode(0), null).getLeaseNs() > 0, "nor to one that begins anew");
   }
 
   @Test
@@ -337,6 +341,12 @@ class FilterFeedTest {
     Cluster.PollReply some = want(Collections.singleton(2));
     assertEquals(1, some.getProjectionsCount());
     assertEquals(20, some.getProjections(0).getRegionId());
+    Cluster.PollRequest.Builder wants =
+        request(1, feed.last()).addWanted(Cluster.ColumnId.newBuilder().setRegionId(20));
+    assertEquals(1, poll(wants, Collections.singleton(2)).getProjectionsCount());
+    Cluster.PollReply whole = poll(wants.setStartCode(0), Collections.singleton(2));
+    assertTrue(whole.getFull());
+    assertEquals(0, whole.getProjectionsCount(), "the copy that they belong to is replaced");
     projections.set(1, projections.get(1).toBuilder().setAsOf(feed.last() + 1).build());
     assertEquals(0, want(Collections.singleton(2)).getProjectionsCount(), "later than the events");
   }
@@ -345,7 +355,9 @@ class FilterFeedTest {
 
   @Test
   void putsThatWaitCrowdTheServer() throws Exception {
+    options.lookNs = NEVER;
     options.maxWaiting = 1;
+    options.leaseNs = 1000 * SECOND;
     assertFalse(feed.isCrowded());
     poll(1, 0);
     long number = closed(1);
@@ -384,6 +396,7 @@ class FilterFeedTest {
 
   @Test
   void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
+    options.lookNs = NEVER;
     options.maxWaiting = 1;
     assertTrue(feed.awaitRoom(Long.MAX_VALUE));
     poll(1, 0);
@@ -403,6 +416,7 @@ class FilterFeedTest {
 
   @Test
   void queuedPutGoesOnOnceItsOwnEventIsAcknowledged() throws Exception {
+    options.lookNs = NEVER;
     options.maxWaiting = 1;
     poll(1, 0);
     long ofQueued = closed(1);
@@ -423,6 +437,7 @@ class FilterFeedTest {
 
   @Test
   void onePollAcknowledgesAllPutsThatWait() throws Exception {
+    options.lookNs = NEVER;
     poll(1, 0);
     List<AtomicReference<Boolean>> acknowledged = new ArrayList<>();
     List<Thread> puts = new ArrayList<>();
@@ -489,9 +504,100 @@ class FilterFeedTest {
   }
 
   @Test
+  void putQueuesUntilItsLongestTimeIsOver() throws Exception {
+    options.lookNs = 1_000_000;
+    options.maxWaiting = 0;
+    options.patienceNs = 100_000 * SECOND;
+    AtomicReference<Boolean> room = new AtomicReference<>();
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
+    now += options.maxQueuedNs;
+    queued.join();
+    assertFalse(room.get());
+  }
+
+  /** A put waits no longer than the lease that keeps it waiting. */
+  @Test
+  void putIsAcknowledgedWhenTheLeaseOfTheSilentEnds() throws Exception {
+    options.lookNs = NEVER;
+    feed.poll(request(1, 0).build(), () -> now + 1_000_000);
+    poll(2, 0);
+    long number = closed(1);
+    poll(2, number);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + 100_000 * SECOND), acknowledged);
+    now += 1_000_000 + options.leaseMarginNs;
+    put.join();
+    assertTrue(acknowledged.get());
+  }
+
+  @Test
+  void aPutThatIsAcknowledgedShowsThatNoCoordinatorIsStuck() throws Exception {
+    options.maxWaiting = 1;
+    poll(1, 0);
+    long first = closed(1);
+    long second = closed(2);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(first, now + SECOND), acknowledged);
+    Thread other = waiting(() -> feed.waitAcknowledged(second, now + SECOND), acknowledged);
+    now += options.patienceNs - 1;
+    poll(1, first);
+    put.join();
+    now += 1;
+    AtomicReference<Boolean> room = new AtomicReference<>();
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
+    poll(1, second);
+    other.join();
+    queued.join();
+    assertTrue(room.get());
+  }
+
+  /** A put whose event is acknowledged before it waits shows nothing: no coordinator has said anything. */
+  @Test
+  void aPutThatNeedNotWaitShowsNothing() throws Exception {
+    options.maxWaiting = 1;
+    poll(1, 0);
+    long number = closed(1);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
+    now += options.patienceNs;
+    assertTrue(feed.waitAcknowledged(number - 1, now));
+    assertFalse(feed.awaitRoom(Long.MAX_VALUE));
+    poll(1, number);
+    put.join();
+  }
+
+  /** Another thread that needs the lock would wait for ever. */
+  private void assertIsFree() throws Exception {
+    CompletableFuture.supplyAsync(feed::last).get(60, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void noCallKeepsTheLock() throws Exception {
+    feed.last();
+    assertIsFree();
+    feed.tellTable(1, 1);
+    assertIsFree();
+    feed.tellTable(1, 1); // known
+    assertIsFree();
+    poll(1, 0);
+    assertIsFree();
+    assertThrows(
+        StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, new FilterFeed.Reader("other", null)));
+    assertIsFree();
+    status(true);
+    assertIsFree();
+    assertTrue(feed.awaitRoom(0));
+    assertIsFree();
+    assertTrue(feed.waitAcknowledged(0, now));
+    assertIsFree();
+    assertFalse(feed.waitAcknowledged(feed.last(), now));
+    assertIsFree();
+  }
+
+  @Test
   void pollThatCannotBeParkedGetsATimeToRetry() throws Exception {
     options.maxParked = 0;
-    poll(1, 0);
+    assertEquals(0, poll(1, 0).getNextPollNs(), "it does not want to wait");
     Cluster.PollReply reply = poll(request(1, 0).setWaitNs(SECOND), null);
     assertEquals(options.nextPollNs, reply.getNextPollNs());
     closed(1); // with news it is answered
@@ -531,6 +637,7 @@ class FilterFeedTest {
 
   @Test
   void eventsWakeParkedPolls() throws Exception {
+    options.lookNs = NEVER;
     options.maxParkedNs = 1000 * SECOND;
     poll(1, 0);
     Parked parked = park(1, 500 * SECOND);
@@ -540,6 +647,7 @@ class FilterFeedTest {
 
   @Test
   void laterPollOfACoordinatorEndsTheEarlierOne() throws Exception {
+    options.lookNs = NEVER;
     options.maxParkedNs = 1000 * SECOND;
     poll(1, 0);
     Parked earlier = park(1, 500 * SECOND);
@@ -548,6 +656,54 @@ class FilterFeedTest {
     assertTrue(later.thread.isAlive());
     closed(1);
     assertEquals(1, later.reply().getEventsCount());
+  }
+
+  @Test
+  void noMorePollsThanTheMostAreParked() throws Exception {
+    options.maxParked = 2;
+    options.maxParkedNs = 1000 * SECOND;
+    for (long coordinator = 1; coordinator <= 3; ++coordinator) poll(coordinator, 0);
+    Parked first = park(1, 500 * SECOND);
+    Parked second = park(2, 500 * SECOND);
+    assertEquals(options.nextPollNs, poll(request(3, 0).setWaitNs(SECOND), null).getNextPollNs());
+    closed(1);
+    assertEquals(1, first.reply().getEventsCount());
+    assertEquals(1, second.reply().getEventsCount());
+  }
+
+  /** Its poll stands open: the coordinator is there, whatever the time. */
+  @Test
+  void eventsAreKeptForAParkedPollHoweverLongAndNoLonger() throws Exception {
+    options.lookNs = NEVER;
+    options.maxParkedNs = 1000 * SECOND;
+    options.maxListeners = 1;
+    poll(1, 0);
+    Parked earlier = park(1, 500 * SECOND);
+    Parked parked = park(1, 500 * SECOND);
+    earlier.reply();
+    now += 2 * options.silenceNs;
+    assertEquals(0, poll(2, 0).getLeaseNs(), "it has not gone");
+    feed.append(Event.newBuilder().setKind(Event.Kind.FLIPS).setRegionId(1), false);
+    assertTrue(feed.eventBytes() > 0);
+    closed(1);
+    assertFalse(parked.reply().getFull());
+    assertEquals(2, parked.reply().getEventsCount());
+    now += 2 * options.silenceNs;
+    closed(2);
+    assertEquals(0, feed.eventBytes(), "it has gone");
+  }
+
+  @Test
+  void eventsGoWithThePollThatAcknowledgesThem() throws Exception {
+    poll(1, 0);
+    long number = closed(1);
+    assertTrue(feed.eventBytes() > 0);
+    poll(1, number);
+    assertEquals(0, feed.eventBytes());
+    closed(2);
+    now += 2 * options.silenceNs;
+    status(true);
+    assertEquals(0, feed.eventBytes());
   }
 
   @Test
