@@ -13,15 +13,18 @@ namespace {
 
 class OrderOfIndex {
  public:
-  OrderOfIndex(const TableSchema& schema, const IndexSpec& index, const ColumnFacts& facts)
-      : schema_(schema), index_(index), facts_(facts), columns_(index.columns) {
+  // Without an index: the order of the key.
+  OrderOfIndex(const TableSchema& schema, const IndexSpec* index, const ColumnFacts& facts)
+      : schema_(schema), index_(index), facts_(facts) {
+    if (index != nullptr) columns_ = index->columns;
+    of_index_ = columns_.size();
     for (size_t i = 0; i < schema.key.size() && KeyFormat(schema).IsOrdered(i); ++i) {
       columns_.push_back(schema.key[i]);
     }
   }
 
   std::optional<IndexOrder> Of(std::span<const OrderTerm> order) const {
-    IndexOrder found{.index = &index_};
+    IndexOrder found{.index = index_};
     size_t next = 0;  // column of the index
     bool any = false;
     for (const OrderTerm& term : order) {
@@ -36,9 +39,9 @@ class OrderOfIndex {
       ++next;
     }
     if (!any) return std::nullopt;
-    found.columns = std::min(next, index_.columns.size());
-    found.by_key = next > index_.columns.size();
-    return WithNulls(found, order);
+    found.columns = std::min(next, of_index_);
+    found.by_key = next > of_index_;
+    return index_ == nullptr ? found : WithNulls(found, order);
   }
 
  private:
@@ -46,19 +49,20 @@ class OrderOfIndex {
 
   // A sparse index has no entry for NULL in its first column.
   std::optional<IndexOrder> WithNulls(IndexOrder found, std::span<const OrderTerm> order) const {
-    const uint32_t first = index_.columns[0];
+    const uint32_t first = index_->columns[0];
     const bool never_null =
         !schema_.columns[first].nullable || facts_.is_not_null(first) || facts_.is_held(first);
-    if (index_.nulls != IndexNulls::kSkip || never_null) return found;
+    if (index_->nulls != IndexNulls::kSkip || never_null) return found;
     if (facts_.is_null(first) || !found.descending || order.size() != 1) return std::nullopt;
     found.nulls_follow = true;
     return found;
   }
 
   const TableSchema& schema_;
-  const IndexSpec& index_;
+  const IndexSpec* index_;
   const ColumnFacts& facts_;
   std::vector<uint32_t> columns_;  // of the index, then of the key
+  size_t of_index_ = 0;            // of these
 };
 
 }  // namespace
@@ -75,10 +79,17 @@ std::optional<IndexOrder> FindIndexOrder(const TableSchema& schema,
   };
   for (const IndexSpec& index : schema.indexes) {
     if (!facts.has_rows(index)) continue;
-    const auto found = OrderOfIndex(schema, index, facts).Of(order);
+    const auto found = OrderOfIndex(schema, &index, facts).Of(order);
     if (found.has_value() && (!best.has_value() || rank(*found) < rank(*best))) best = found;
   }
   return best;
+}
+
+std::optional<IndexOrder> FindReverseKeyOrder(const TableSchema& schema,
+                                              std::span<const OrderTerm> order,
+                                              const ColumnFacts& facts) {
+  const auto found = OrderOfIndex(schema, nullptr, facts).Of(order);
+  return found.has_value() && found->descending ? found : std::nullopt;
 }
 
 bool ComesBefore(std::span<const OrderTerm> order, const Row& a, const Row& b) {

@@ -1,4 +1,5 @@
-// IndexOrder: the index whose entries stand in the order that a search asks for.
+// IndexOrder: the index whose entries, or the row key whose rows, stand in the order that a search
+// asks for.
 //
 // The entries of an index on (a, b) are in the order of a, b, row key. So they give the order of a;
 // of a and b; of b, where a is held to one value by an equality; and of the key columns behind
@@ -21,7 +22,7 @@
 namespace tamis {
 
 struct IndexOrder {
-  const IndexSpec* index = nullptr;  // of the schema
+  const IndexSpec* index = nullptr;  // of the schema; nullptr: rows are in the order of their key
   bool descending = false;
   size_t columns = 0;   // leading ones of the index that decide the order, held ones included
   bool by_key = false;  // the order goes on with columns of the row key
@@ -49,6 +50,12 @@ struct ColumnFacts {
 std::optional<IndexOrder> FindIndexOrder(const TableSchema& schema,
                                          std::span<const OrderTerm> order,
                                          const ColumnFacts& facts);
+
+// The reverse order of the row key, by its leading columns, those that are held left out. Rows in
+// ascending key order need no order: SearchOptions::key_order.
+std::optional<IndexOrder> FindReverseKeyOrder(const TableSchema& schema,
+                                              std::span<const OrderTerm> order,
+                                              const ColumnFacts& facts);
 
 // Whether row a comes before row b in the order, by the whole values.
 bool ComesBefore(std::span<const OrderTerm> order, const Row& a, const Row& b);

@@ -47,6 +47,7 @@ void OrderedMerge::SetBounds(std::vector<GlobalIndex::Bound> bounds) {
 
 // Empty where some of the keys are in no region that a bound is known of.
 std::string OrderedMerge::BoundOf(const KeyRange& keys) const {
+  if (options_.order.index == nullptr) return keys.end;
   const bool descending = options_.order.descending;
   KeyRanges unknown = KeyRanges::Of(keys);
   std::string first;

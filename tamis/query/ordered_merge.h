@@ -1,5 +1,5 @@
-// OrderedMerge: gives out the rows of a search in the order of an index, and says which sub-ranges
-// have to be asked for the next ones.
+// OrderedMerge: gives out the rows of a search in the order of an index, or in reverse key order,
+// and says which sub-ranges have to be asked for the next ones.
 //
 // Each sub-range has a position in the order before which it has no row: that of its next row, once
 // it has rows; of its last one, when more may follow; and before it was asked a bound: the smallest
@@ -7,6 +7,8 @@
 // told at the start of the search. A sub-range of which nothing is known comes before all others. A
 // row is given out when no sub-range can have one before it. A row that came to stand before rows
 // that were given out, since it was written during the search, is left out.
+//
+// In the reverse order of the row key a position is a key, and a sub-range begins at its end.
 //
 // Positions are encoded values of the columns that decide the order, so that rows that are equal
 // there need not wait for one another. Values that are cut in the index are equal as far as entries
@@ -36,7 +38,7 @@ class OrderedMerge {
   struct Options {
     std::vector<OrderTerm> terms;
     IndexOrder order;         // gives them
-    pb::IndexStream stream;   // of the order's index, as it is searched
+    pb::IndexStream stream;   // of the order's index, if there is one, as it is searched
     bool each_once = false;   // no row is given out twice; takes memory for each one
     bool stop_early = false;  // a fault, for tests: rows do not wait for sub-ranges without any
   };

@@ -391,11 +391,8 @@ std::string BehindNull() {
   return PrefixEnd(null);
 }
 
-// Looks at the leaves of a conjunction only.
-std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
-                                  const PlanOptions& options) {
-  if (options.order.empty() || !options.use_indexes) return std::nullopt;
-  const Conjunction conjunction(p);
+// By the leaves of a conjunction only. The conjunction and the predicate must outlive them.
+ColumnFacts FactsOf(const Predicate& p, const Conjunction& conjunction) {
   const auto is_null = [&](uint32_t column) {
     const ColumnCondition* condition = conjunction.Of(column);
     return condition != nullptr && condition->null;
@@ -405,12 +402,17 @@ std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
     return condition != nullptr && !condition->null && condition->values.has_value() &&
            condition->values->size() == 1;
   };
-  auto order = FindIndexOrder(
-      schema, options.order,
-      {.is_held = is_held,
-       .is_null = is_null,
-       .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); },
-       .has_rows = [&](const IndexSpec& index) { return HasRowsOf(index, conjunction); }});
+  return {.is_held = is_held,
+          .is_null = is_null,
+          .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); },
+          .has_rows = [&](const IndexSpec& index) { return HasRowsOf(index, conjunction); }};
+}
+
+std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
+                                  const PlanOptions& options) {
+  if (options.order.empty() || !options.use_indexes) return std::nullopt;
+  const Conjunction conjunction(p);
+  auto order = FindIndexOrder(schema, options.order, FactsOf(p, conjunction));
   if (!order.has_value()) return order;
   const ColumnCondition* first = conjunction.Of(order->index->columns[0]);
   if (first == nullptr) return order;
@@ -710,7 +712,12 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
   pb::Branch scan;
   scan.set_predicate(SerializePredicate(p));
   plan.branches.push_back(std::move(scan));
-  if (ArePoints(schema, p)) {
+  if (!options.order.empty() && !ArePoints(schema, p)) {
+    plan.order = FindReverseKeyOrder(schema, options.order, FactsOf(p, Conjunction(p)));
+  }
+  if (plan.order.has_value()) {
+    plan.reason = "rows are read in reverse key order";
+  } else if (ArePoints(schema, p)) {
     plan.reason = "looked up by row key";
   } else if (plan.keys != KeyRanges::All()) {
     plan.reason = "rows of the key range are scanned";

@@ -42,7 +42,8 @@ struct Plan {
   std::vector<std::string> terms;    // what is asked of filters
   std::string reason;
   // The order that was asked for, by an index of the schema: then there is one branch, whose first
-  // stream is that index's. nullopt: none was, or no index gives it.
+  // stream is that index's; or by the row key: one branch without a stream. nullopt: no order was
+  // asked for, or neither gives it.
   std::optional<IndexOrder> order;
 };
 

@@ -147,8 +147,8 @@ Status Search::Begin() {
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
   EnqueueAll();
-  if (plan_.order.has_value() && FirstRows::Applies(*schema_, *plan_.order, options_) &&
-      MayAskSeveralRegions()) {
+  if (plan_.order.has_value() && plan_.order->index != nullptr &&
+      FirstRows::Applies(*schema_, *plan_.order, options_) && MayAskSeveralRegions()) {
     first_.emplace(schema_, *plan_.order->index, options_.order);
     explain_.reason += FirstRows::kReason;
   }
@@ -183,13 +183,14 @@ void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm
 
 void Search::BeginOrder() {
   const IndexOrder& order = *plan_.order;
-  merge_.emplace(schema_,
-                 OrderedMerge::Options{.terms = options_.order,
-                                       .order = order,
-                                       .stream = plan_.branches[0].streams(0),
-                                       .each_once = options_.limit > 0 || options_.first_rows > 0,
-                                       .stop_early = context_->options.faults.stop_before_bounds});
-  if (options_.use_filters) {
+  merge_.emplace(schema_, OrderedMerge::Options{
+                              .terms = options_.order,
+                              .order = order,
+                              .stream = order.index == nullptr ? pb::IndexStream()
+                                                               : plan_.branches[0].streams(0),
+                              .each_once = options_.limit > 0 || options_.first_rows > 0,
+                              .stop_early = context_->options.faults.stop_before_bounds});
+  if (options_.use_filters && order.index != nullptr) {
     GlobalIndex::Wanted wanted{.low = order.first_values.low, .high = order.first_values.high};
     if (!order.descending || order.ends_with_first()) wanted.cells = order.index->cell_map.get();
     merge_->SetBounds(context_->global->Bounds(schema_->id, plan_.keys, order.index->id,
@@ -219,7 +220,8 @@ bool Search::IsWanted(uint32_t column) const {
   const auto of_index = [&](const IndexSpec& index) {
     return std::ranges::find(index.columns, column) != index.columns.end();
   };
-  return (plan_.order.has_value() && of_index(*plan_.order->index)) ||
+  const IndexSpec* index = plan_.order.has_value() ? plan_.order->index : nullptr;
+  return (index != nullptr && of_index(*index)) ||
          std::ranges::find(options_.order, column, &OrderTerm::column) != options_.order.end();
 }
 
@@ -477,7 +479,7 @@ void Search::MakeNeededDue() {
   const uint64_t wanted = wanted_at_once();
   const uint64_t rows = wanted > given_ ? wanted - given_ : std::max<uint64_t>(1, given_);
   if (requests_.empty()) doublings_ = std::min(fruitless_rounds_, kMostDoublings);
-  const std::vector<SubRangeAt> needed = merge_->Needed(rows << doublings_);
+  const std::vector<SubRangeAt> needed = merge_->Needed(RowsOfRound(rows) << doublings_);
   if (needed.empty()) return;
   const uint64_t share = 2 * ((rows + needed.size() - 1) / needed.size());
   rows_of_range_ = std::min(rows, std::max(kLeastRows, share));
@@ -488,6 +490,17 @@ void Search::MakeNeededDue() {
     any = true;
   }
   if (any && requests_.empty()) ++fruitless_rounds_;
+}
+
+// How many rows the sub-ranges that are asked at once should have, if each has one. In reverse key
+// order all rows of a sub-range come before those of the next: one is asked, and some more once
+// many rows were wanted.
+uint64_t Search::RowsOfRound(uint64_t rows) const {
+  constexpr uint64_t kRowsOfSubRange = 1000;
+  constexpr uint64_t kMostSubRanges = 8;
+  if (plan_.order->index != nullptr) return rows;
+  if (wanted_at_once() > 0) return 1;
+  return std::clamp<uint64_t>(given_ / kRowsOfSubRange, 1, kMostSubRanges);
 }
 
 // For the sub-ranges that may be asked now, as many as may be under way.
@@ -519,6 +532,7 @@ Search::Request Search::MakeRequest(DueSubRanges::Server* server) {
                   .load = nullptr};
   for (const SubRangeAt sub_range :
        due_.Begin(server, context_->options.request_ranges, options_.key_order)) {
+    if (!KnowsOrder(server->name)) RestartWithoutOrder(sub_range);
     pb::SearchRange* range = request.request->add_ranges();
     range->set_region_id(sub_range->region->id.number());
     range->set_epoch(sub_range->region->epoch);
@@ -528,6 +542,29 @@ Search::Request Search::MakeRequest(DueSubRanges::Server* server) {
     request.parts.push_back({sub_range, sub_range->region->id.number(), sub_range->region->start});
   }
   return request;
+}
+
+// An earlier version refuses the order of the row key. One that does not know the order of an
+// index gives all rows.
+bool Search::KnowsOrder(const std::string& server) const {
+  return !merge_.has_value() || !refused_order_.contains(server);
+}
+
+// All rows that are left of it are to be collected, from its start.
+void Search::RestartWithoutOrder(SubRangeAt sub_range) {
+  if (!std::exchange(sub_range->in_order, false)) return;
+  sub_range->resume.clear();
+  // Rows from the last one that came on are done.
+  if (!sub_range->position.empty()) sub_range->range.end = sub_range->position;
+}
+
+bool Search::RefusesOrder(const Request& request, const Status& status) {
+  if (status.code() != StatusCode::kInvalidArgument || !plan_.order.has_value() ||
+      plan_.order->index != nullptr || !request.request->has_order()) {
+    return false;
+  }
+  refused_order_.insert(request.server);
+  return true;
 }
 
 void Search::Send(Time now) {
@@ -547,11 +584,13 @@ void Search::SendOne(Request request, Time now, bool alone) {
       request.sent + std::min(context_->options.request_timeout, deadline_ - request.sent);
   request.request->set_table_id(schema_->id);
   request.request->set_schema_version(schema_->version);
-  if (merge_.has_value()) {
-    request.request->mutable_order()->set_index_id(plan_.order->index->id);
+  if (merge_.has_value() && KnowsOrder(request.server)) {
+    const IndexSpec* index = plan_.order->index;
+    request.request->mutable_order()->set_index_id(index == nullptr ? 0 : index->id);
     request.request->mutable_order()->set_descending(plan_.order->descending);
   }
-  request.request->set_limit(merge_.has_value() ? rows_of_range_ : RequestLimit());
+  const uint64_t limit = merge_.has_value() ? rows_of_range_ : RequestLimit();
+  request.request->set_limit(KnowsOrder(request.server) ? limit : 0);
   request.request->set_groups(grouping_);
   if (grouping_) {
     for (const uint32_t column : options_.totals) {
@@ -589,7 +628,8 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     reply = Unavailable("region server " + request.server + " answered nothing");
   }
   if (!reply.ok()) {
-    if (!IsTransient(reply.status().code())) return reply.status();
+    const bool refused = RefusesOrder(request, reply.status());
+    if (!refused && !IsTransient(reply.status().code())) return reply.status();
     for (const Part& part : request.parts) Failed(part.sub_range, reply.status());
     return Status::Ok();
   }
@@ -604,7 +644,7 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
       Status status = FailureOf(result->error());
-      if (!IsTransient(status.code())) return status;
+      if (!RefusesOrder(request, status) && !IsTransient(status.code())) return status;
       Failed(part.sub_range, status);
     } else if (!Take(request.server, part, result)) {
       return DataLoss("region server " + request.server + " sent rows that do not fit the table");
@@ -680,12 +720,14 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
                   .resume = sub_range.resume,
                   .map = SubRange::Map::kStale,
                   .position = sub_range.position,
-                  .has_answered = sub_range.has_answered};
+                  .has_answered = sub_range.has_answered,
+                  .in_order = sub_range.in_order};
     sub_range.range.end = result->end();
     idle_.push_back(sub_ranges_.insert(std::next(part.sub_range), std::move(tail)));
     if (merge_.has_value()) merge_->Place(idle_.back());
   }
   sub_range.backoff.Reset();
+  sub_range.in_order = result->in_order();
   // A page of groups is taken together with the position behind it, or not at all: each of its rows
   // is then counted once, however often the page is asked for.
   const bool first_of_parts =

@@ -100,6 +100,10 @@ class Search final : public FoundRows {
   void PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time now);
   std::vector<Request> MakeRequests();
   void MakeNeededDue();
+  uint64_t RowsOfRound(uint64_t rows) const;
+  bool KnowsOrder(const std::string& server) const;
+  static void RestartWithoutOrder(SubRangeAt sub_range);
+  bool RefusesOrder(const Request& request, const Status& status);
   Request MakeRequest(DueSubRanges::Server* server);
   void SendOne(Request request, Time now, bool alone);
   Status TakeReply(const Request& request, Result<pb::SearchReply> reply);
@@ -132,7 +136,8 @@ class Search final : public FoundRows {
   std::vector<SubRangeAt> stale_;
   std::multimap<Time, SubRangeAt> waiting_;  // for the moment when they may be asked again
   DueSubRanges due_;
-  std::optional<OrderedMerge> merge_;       // in the order of an index
+  std::optional<OrderedMerge> merge_;       // in an order of an index or the key
+  std::set<std::string> refused_order_;     // servers of an earlier version
   uint64_t rows_of_range_ = 0;              // that each sub-range is asked for, in an order
   uint64_t fruitless_rounds_ = 0;           // since a row was given
   uint64_t doublings_ = 0;                  // of the present round, for that

@@ -1,6 +1,8 @@
 // Searches and writes against region servers that do as they are told.
 #include <gtest/gtest.h>
 
+#include <ranges>
+
 #include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/query/testing/scripted_cluster.h"
@@ -188,6 +190,28 @@ TEST_F(SearchTest, KeyOrderHoldsForAnyOrderOfAnswers) {
   EXPECT_EQ(Next(&rows).first, -1);
 }
 
+TEST_F(SearchTest, ReverseKeyOrderAsksTheLastRegionsOneAfterTheOther) {
+  Start(30, 3, {"a", "b"});
+  std::vector<uint64_t> asked;
+  for (auto& [name, server] : cluster_.servers) {
+    server->search = [&](const pb::SearchRequest& request, auto done) {
+      EXPECT_TRUE(request.order().descending());
+      EXPECT_EQ(request.order().index_id(), 0u);
+      pb::SearchReply reply = cluster_.Answer(request);
+      for (pb::RangeResult& result : *reply.mutable_results()) {
+        asked.push_back(result.region_id());
+        result.set_in_order(true);
+        std::ranges::reverse(*result.mutable_rows());
+      }
+      done(reply);
+    };
+  }
+  RowStream rows =
+      engine_->Search(table_, {.limit = 4, .order = {{.column = 0, .descending = true}}});
+  for (const int64_t id : {89, 88, 87, 86, -1}) EXPECT_EQ(Next(&rows).first, id);
+  EXPECT_EQ(asked, (std::vector<uint64_t>{30, 29}));
+}
+
 TEST_F(SearchTest, RefusingServerIsAskedLessOften) {
   Start(2, 4, {"a", "b"});
   cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };
@@ -287,15 +311,17 @@ class MovingRegions {
     const int width = 1 + static_cast<int>(random_.Uniform(6));
     cluster_.Make(1 + static_cast<int>(random_.Uniform(60)), width, {"a", "b", "c", "d"});
     next_id_ = cluster_.regions.size() + 1;
+    if (random_.OneIn(3)) old_ = {"b", "d"};
     for (const auto& [name, server] : cluster_.servers) {
       server->search = [this, name = name](const pb::SearchRequest& request,
                                            Callback<pb::SearchReply> done) {
         if (random_.OneIn(6)) Change();
         if (random_.OneIn(200)) return;  // for ever
         if (random_.OneIn(20)) return done(Unavailable("no"));
+        if (request.has_order() && old_.contains(name)) return done(InvalidArgument("no order"));
         pb::SearchReply reply;
         for (const pb::SearchRange& range : request.ranges()) {
-          *reply.add_results() = Page(name, range, request.limit());
+          *reply.add_results() = Page(name, range, request.limit(), request.has_order());
         }
         executor_.PostAfter(milliseconds(random_.Uniform(30)), [=] { done(reply); });
       };
@@ -327,6 +353,8 @@ class MovingRegions {
       std::erase_if(wanted, [&](int64_t row) { return !ids.contains(row); });
     }
     options.key_order = random_.OneIn(2);
+    const bool reverse = !options.key_order && random_.OneIn(2);
+    if (reverse) options.order = {{.column = 0, .descending = true}};
     if (random_.OneIn(3)) options.limit = 1 + random_.Uniform(20);
     if (random_.OneIn(4)) options.first_rows = 1 + random_.Uniform(20);
     std::vector<int64_t> got;
@@ -337,8 +365,9 @@ class MovingRegions {
       if (!row->has_value()) break;
       got.push_back((**row)[0].int64());
     }
-    if (options.key_order) {
+    if (options.key_order || reverse) {
       std::vector<int64_t> in_order(wanted.begin(), wanted.end());
+      if (reverse) std::ranges::reverse(in_order);
       if (options.limit > 0 && options.limit < in_order.size()) in_order.resize(options.limit);
       ASSERT_EQ(got, in_order);
       return;
@@ -351,8 +380,10 @@ class MovingRegions {
   }
 
  private:
-  // The server's answer to a range: a few rows of a region that it has now.
-  pb::RangeResult Page(const std::string& server, const pb::SearchRange& range, uint64_t limit) {
+  // The server's answer to a range: a few rows of a region that it has now. A continuation is the
+  // key that comes next, or, for the reverse order, "<" and the key that came last.
+  pb::RangeResult Page(const std::string& server, const pb::SearchRange& range, uint64_t limit,
+                       bool reverse) {
     pb::RangeResult result;
     result.set_region_id(range.region_id());
     result.set_epoch(range.epoch());
@@ -372,6 +403,26 @@ class MovingRegions {
     result.set_end(keys.end);
     uint64_t room = random_.Uniform(5);
     if (limit > 0) room = std::min(room, limit);
+    const bool goes_down = range.resume().starts_with("<");
+    if (goes_down && !reverse) {
+      SetError(InvalidArgument("a continuation of another order"), result.mutable_error());
+      return result;
+    }
+    if (reverse && (goes_down || range.resume().empty())) {
+      result.set_in_order(true);
+      std::string last = goes_down ? range.resume().substr(1) : "\xff";
+      for (const int64_t id : cluster_.rows | std::views::reverse) {
+        const std::string key = cluster_.Key(id);
+        if (!keys.Contains(key) || key >= last) continue;
+        if (room-- == 0) {
+          result.set_resume("<" + last);
+          break;
+        }
+        AddRow(id, &result);
+        last = key;
+      }
+      return result;
+    }
     for (const int64_t id : cluster_.rows) {
       const std::string key = cluster_.Key(id);
       if (!keys.Contains(key) || key < range.resume()) continue;
@@ -379,11 +430,15 @@ class MovingRegions {
         result.set_resume(key);
         break;
       }
-      pb::FoundRow* found = result.add_rows();
-      found->set_key(key);
-      found->set_row(EncodeRow(cluster_.table, {Value::Int64(id)}));
+      AddRow(id, &result);
     }
     return result;
+  }
+
+  void AddRow(int64_t id, pb::RangeResult* result) const {
+    pb::FoundRow* found = result->add_rows();
+    found->set_key(cluster_.Key(id));
+    found->set_row(EncodeRow(cluster_.table, {Value::Int64(id)}));
   }
 
   void Change() {
@@ -415,6 +470,7 @@ class MovingRegions {
   ScriptedCluster cluster_;
   std::unique_ptr<Engine> engine_;
   uint64_t next_id_ = 0;
+  std::set<std::string> old_;  // servers that refuse orders
 };
 
 TEST(MovingRegionsTest, EveryRowComesOnceWhileRegionsMove) {

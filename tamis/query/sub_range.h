@@ -31,6 +31,7 @@ struct SubRange {
   std::vector<std::string> positions;  // of `rows`, the next one last
   std::string position;       // it has no other row before this one; empty: nothing is known
   bool has_answered = false;  // some of its rows have come, or none
+  bool in_order = false;      // `resume` counts in the order
   // Rows of a server that does not know of orders, until all have come.
   std::vector<std::pair<std::string, Row>> collected;
 

@@ -57,6 +57,12 @@ class RegionSnapshot {
   RowCursor RowsFrom(const std::string& start) const {
     return RowCursor(*context_.store, region_.info().table_id, {start, end_}, read_options_);
   }
+  // From the last row of the searched range before `end`, an empty one is none, for Prev().
+  RowCursor RowsBefore(const std::string& end) const {
+    const bool within = !end.empty() && (end_.empty() || end < end_);
+    return RowCursor(*context_.store, region_.info().table_id, {start_, within ? end : end_},
+                     read_options_, RowCursor::From::kLast);
+  }
   // The stored bytes of each row, one status each.
   std::vector<rocksdb::Status> ReadRows(const std::vector<std::string>& keys,
                                         std::vector<std::string>* values) const;

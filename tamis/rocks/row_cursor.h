@@ -5,6 +5,8 @@
 //   for (; rows.Valid(); rows.Next()) { ... rows.key() ... rows.value() ... }
 //   TAMIS_RETURN_IF_ERROR(rows.status("count rows"));
 //
+// From::kLast begins at the last one, for Prev().
+//
 // Threads: exclusive access.
 #pragma once
 
@@ -22,20 +24,30 @@ namespace tamis {
 
 class RowCursor {
  public:
+  enum class From { kFirst, kLast };
+
   RowCursor(const Store& store, uint32_t table_id, const KeyRange& keys,
-            rocksdb::ReadOptions read_options = {})
-      : upper_(keys.end.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, keys.end)),
+            rocksdb::ReadOptions read_options = {}, From from = From::kFirst)
+      : lower_(RowStoreKey(table_id, keys.start)),
+        upper_(keys.end.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, keys.end)),
+        lower_slice_(lower_),
         upper_slice_(upper_) {
+    read_options.iterate_lower_bound = &lower_slice_;
     read_options.iterate_upper_bound = &upper_slice_;
     iterator_.reset(store.db()->NewIterator(read_options, store.rows()));
-    iterator_->Seek(RowStoreKey(table_id, keys.start));
+    if (from == From::kFirst) {
+      iterator_->Seek(lower_);
+    } else if (lower_ < upper_) {
+      iterator_->SeekToLast();
+    }
   }
-  // The iterator holds a pointer into it.
+  // The iterator holds pointers into it.
   RowCursor(const RowCursor&) = delete;
   RowCursor& operator=(const RowCursor&) = delete;
 
   bool Valid() const { return iterator_->Valid(); }
   void Next() { iterator_->Next(); }
+  void Prev() { iterator_->Prev(); }
 
   // Until the next step. REQUIRES: Valid().
   std::string_view key() const { return View(iterator_->key()).substr(kRowPrefixSize); }
@@ -49,7 +61,9 @@ class RowCursor {
  private:
   static std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
+  const std::string lower_;
   const std::string upper_;
+  const rocksdb::Slice lower_slice_;
   const rocksdb::Slice upper_slice_;
   std::unique_ptr<rocksdb::Iterator> iterator_;
 };

@@ -13,6 +13,14 @@ constexpr int kMaxBranches = 1024;
 Status CheckOrder(const pb::SearchRequest& request) {
   if (!request.has_order()) return Status::Ok();
   const uint32_t index_id = request.order().index_id();
+  if (index_id == 0) {
+    if (request.order().descending() && !request.groups() && request.branches_size() == 1 &&
+        request.branches(0).streams().empty()) {
+      return Status::Ok();
+    }
+    return InvalidArgument(
+        "a search in the order of the row key is descending and has one branch, without a stream");
+  }
   const auto gives_order = [&](const pb::IndexStream& stream) {
     return stream.index_id() == index_id && !stream.equality();
   };
@@ -115,6 +123,7 @@ std::optional<SearchPage::Grouping> SearchPlan::Grouping() const {
 SearchPosition SearchPlan::Begin() const {
   if (!request_->has_order()) return {};
   const pb::Order& order = request_->order();
+  if (order.index_id() == 0) return {.order = SearchPosition::Order::kRowKeyDescending};
   return {.order = order.descending() ? SearchPosition::Order::kEntryDescending
                                       : SearchPosition::Order::kEntry,
           .index_id = order.index_id()};

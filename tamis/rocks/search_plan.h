@@ -43,8 +43,8 @@ class SearchPlan {
   bool groups() const { return request_->groups(); }
   std::optional<SearchPage::Grouping> Grouping() const;
 
-  // Where a search begins. One in the order of an index is the rest of one, from before its first
-  // entry.
+  // Where a search begins. One in an order that was asked for is the rest of one, from before its
+  // first row or entry.
   SearchPosition Begin() const;
   // Whether a search that came to this position is in the order that was asked for. False for a
   // continuation that was begun by a server that does not know of orders, too: it goes on as it

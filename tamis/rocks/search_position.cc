@@ -20,7 +20,7 @@ std::optional<SearchPosition> SearchPosition::Parse(std::string_view bytes) {
   position.branch = reader.Varint();
   const uint8_t order = reader.Byte();
   const uint64_t index_id = reader.Varint();
-  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntryDescending) ||
+  if (!reader.ok() || order > static_cast<uint8_t>(Order::kRowKeyDescending) ||
       index_id > UINT32_MAX) {
     return std::nullopt;
   }

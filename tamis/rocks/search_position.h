@@ -11,7 +11,12 @@ namespace tamis {
 
 struct SearchPosition {
   static constexpr uint8_t kVersion = 2;
-  enum class Order : uint8_t { kRowKey = 0, kEntry = 1, kEntryDescending = 2 };
+  enum class Order : uint8_t {
+    kRowKey = 0,
+    kEntry = 1,
+    kEntryDescending = 2,
+    kRowKeyDescending = 3,  // rows are scanned from the last to the first
+  };
 
   uint64_t branch = 0;  // earlier branches are done
   Order order = Order::kRowKey;
@@ -22,8 +27,10 @@ struct SearchPosition {
   // Empty: nothing is.
   std::string last;
 
-  bool IsByEntry() const { return order != Order::kRowKey; }
-  bool IsDescending() const { return order == Order::kEntryDescending; }
+  bool IsByEntry() const { return order == Order::kEntry || order == Order::kEntryDescending; }
+  bool IsDescending() const {
+    return order == Order::kEntryDescending || order == Order::kRowKeyDescending;
+  }
   // Whether the entry comes after `last`. REQUIRES: IsByEntry().
   bool IsToCome(std::string_view entry) const {
     return last.empty() || (IsDescending() ? entry < last : entry > last);

@@ -41,7 +41,7 @@ TEST(SearchPositionTest, NoBytesAreEmpty) {
 
 TEST(SearchPositionTest, DamagedBytesAndOtherVersionsAreRefused) {
   for (const std::string& bytes :
-       {""s, "\x02"s, "\x02\x00"s, "\x02\x00\x01"s, "\x01\x00\x00\x00"s, "\x02\x00\x03\x00"s,
+       {""s, "\x02"s, "\x02\x00"s, "\x02\x00\x01"s, "\x01\x00\x00\x00"s, "\x02\x00\x04\x00"s,
         "\x02\xff"s, "\x02\xff\xff\xff\xff\xff\xff"s, "\x02\x00\x01\x80\x80\x80\x80\x10"s}) {
     EXPECT_FALSE(SearchPosition::Parse(bytes).has_value());
   }

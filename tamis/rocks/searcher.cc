@@ -86,6 +86,7 @@ class Searcher::Run {
 
   Result<bool> RunStreams(SearchPosition* position) {
     const SearchPlan::Branch& branch = plan_.branches()[position->branch];
+    if (position->order == SearchPosition::Order::kRowKeyDescending) return ScanRowsDown(position);
     const bool by_entry = position->IsByEntry();
     const bool has_begun = position->HasBegun();
     const pb::IndexStream* named = AddStreams(branch, *position);
@@ -176,9 +177,18 @@ class Searcher::Run {
   }
 
   Result<bool> ScanRows(SearchPosition* position) {
+    return TakeRows(snapshot_.RowsFrom(snapshot_.StartAfter(position->last)), &RowCursor::Next,
+                    position);
+  }
+
+  // From the last row to the first.
+  Result<bool> ScanRowsDown(SearchPosition* position) {
+    return TakeRows(snapshot_.RowsBefore(position->last), &RowCursor::Prev, position);
+  }
+
+  Result<bool> TakeRows(RowCursor rows, void (RowCursor::*go_on)(), SearchPosition* position) {
     CandidateRows candidates(plan_, snapshot_, &page_, position);
-    RowCursor rows = snapshot_.RowsFrom(snapshot_.StartAfter(position->last));
-    for (; rows.Valid(); rows.Next()) {
+    for (; rows.Valid(); (rows.*go_on)()) {
       if (page_.IsFull()) return false;
       const std::string_view key = rows.key();
       if (key.empty()) {  // no row of any table, and no position to continue from

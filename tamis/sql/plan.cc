@@ -168,14 +168,15 @@ bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
   return false;
 }
 
-// Whether ORDER BY asks for what key order gives: the key columns ascending, those that are held by
-// an equality anywhere or nowhere. A part whose bytes are not in the order of its values ends the
-// order, unless it is held.
-bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+// Whether ORDER BY asks for what key order, or its reverse, gives: the key columns in one
+// direction, those that are held by an equality anywhere or nowhere. A part whose bytes are not in
+// the order of its values ends the order, unless it is held.
+bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info,
+                     bool descending) {
   size_t next = 0;
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& term = info->aOrderBy[i];
-    if (term.iColumn < 0 || term.desc) return false;
+    if (term.iColumn < 0 || (term.desc != 0) != descending) return false;
     const auto column = static_cast<uint32_t>(term.iColumn);
     if (column < schema.columns.size() && IsHeld(schema, plan, column, info)) continue;
     while (next < schema.key.size() && schema.key[next] != column &&
@@ -187,6 +188,32 @@ bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_ind
     ++next;
   }
   return info->nOrderBy > 0;
+}
+
+// Whether the rows can be read from the last key to the first. Where a condition may be looked up
+// by an index, or by keys, SQLite sorts the rows that are found so.
+bool IsReverseKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+  if (!OrderIsKeyOrder(schema, plan, info, /*descending=*/true)) return false;
+  for (const SqlPlan::Term& term : plan.terms) {
+    if (term.kind == Kind::kKey) return false;
+    if (!term.OnColumn()) continue;
+    const auto begins_with = [&](const IndexSpec& index) {
+      return index.columns[0] == term.column;
+    };
+    if (std::ranges::any_of(schema.indexes, begins_with)) return false;
+  }
+  // SQLite orders decimals as numbers and texts.
+  return std::ranges::none_of(
+      schema.key, [&](uint32_t column) { return schema.columns[column].type == Type::kDecimal; });
+}
+
+std::vector<OrderTerm> TermsOf(const sqlite3_index_info& info) {
+  std::vector<OrderTerm> order;
+  for (int i = 0; i < info.nOrderBy; ++i) {
+    order.push_back({.column = static_cast<uint32_t>(info.aOrderBy[i].iColumn),
+                     .descending = info.aOrderBy[i].desc != 0});
+  }
+  return order;
 }
 
 // Whether the search can return the rows in the order that ORDER BY asks for: that of an index
@@ -202,6 +229,10 @@ void PlanOrder(const TableSchema& schema, sqlite3_index_info* info, SqlPlan* pla
   const int distinct = sqlite3_vtab_distinct(info);
   if (distinct == kDistinctInAnyOrder) return;
   if (distinct != 0 && plan->groups == Groups::kNone) return;
+  if (distinct == 0 && IsReverseKeyOrder(schema, *plan, info)) {
+    plan->order = TermsOf(*info);
+    return;
+  }
   std::vector<OrderTerm> order;
   const auto is_held = [&](uint32_t column) { return IsHeld(schema, *plan, column, info); };
   plan->sort = SqlPlan::Sort::kNoIndex;
@@ -497,7 +528,7 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
     use(i, *term, IsExact(schema, *term));
     all_exact = all_exact && term->kind != Kind::kNoCase && term->kind != Kind::kLower;
   }
-  plan.key_order = OrderIsKeyOrder(schema, plan, info);
+  plan.key_order = OrderIsKeyOrder(schema, plan, info, /*descending=*/false);
   if (session->groups) plan.groups = GroupsFor(plan, schema, info);
   PlanOrder(schema, info, &plan);
   const int distinct = sqlite3_vtab_distinct(info);

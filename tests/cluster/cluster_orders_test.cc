@@ -64,6 +64,35 @@ TEST_P(ClusterOrders, TheFirstRowsAreAskedOfTheRegionsThatMayHoldThem) {
   }
 }
 
+TEST_P(ClusterOrders, ReverseKeyOrderReadsTheLastRows) {
+  constexpr int kRows = 300;
+  FillScattered(kRows);
+  SplitAll(2);
+  const Predicate every_seventh =
+      Predicate::Compare(kSection, Op::kEq, Value::Text("s3"));  // of an index
+  const Predicate below = Predicate::Compare(kName, Op::kLt, Value::Text(NameOf(120)));
+  for (const bool all : {true, false}) {
+    SearchOptions options{.limit = 5, .order = {{.column = kName, .descending = true}}};
+    if (!all) options.predicate = below;
+    Explain explain;
+    const std::vector<Row> rows = Find(*engine_, options, &explain);
+    ASSERT_EQ(rows.size(), 5u);
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(rows[i][kName], Value::Text(NameOf((all ? kRows : 120) - 1 - i)));
+    }
+    EXPECT_LE(explain.rows_read, 10u) << explain.ToText();
+    EXPECT_LE(explain.regions_asked, 2u) << explain.ToText();
+    EXPECT_NE(explain.reason.find("reverse key order"), std::string::npos) << explain.reason;
+  }
+  Explain explain;
+  const std::vector<Row> rows =
+      Find(*engine_, {.predicate = every_seventh, .order = {{.column = kName, .descending = true}}},
+           &explain);
+  ASSERT_EQ(rows.size(), 43u);
+  EXPECT_TRUE(std::ranges::is_sorted(
+      rows, [](const Row& a, const Row& b) { return a[kName].str() > b[kName].str(); }));
+}
+
 TEST_P(ClusterOrders, ACallerThatStopsEndsTheWork) {
   FillScattered(800);
   SplitAll(3);
@@ -144,6 +173,7 @@ TEST_P(ClusterOrders, AgreesWithSortedRowsWhileRegionsAreSplitAndMoved) {
     SearchOptions options{.predicate = Predicate::And(std::move(all))};
     options.order.push_back(
         {.column = 1 + static_cast<uint32_t>(random.Uniform(3)), .descending = random.OneIn(2)});
+    if (random.OneIn(5)) options.order[0] = {.column = kId, .descending = true};
     if (random.OneIn(3)) {
       options.order.push_back({.column = static_cast<uint32_t>(random.Uniform(4)),
                                .descending = random.OneIn(3) != options.order[0].descending});

@@ -539,7 +539,10 @@ class RandomCluster {
     options.timeout = seconds(20);
     if (random_.OneIn(6)) options.key_order = true;
     if (random_.OneIn(30)) options.use_indexes = false;
-    if (!options.key_order && random_.OneIn(2)) {
+    if (options.key_order && operations_ % 2 == 0) {
+      options.key_order = false;
+      options.order = {{.column = RandomRows::kId, .descending = true}};
+    } else if (!options.key_order && random_.OneIn(2)) {
       if (random_.OneIn(2)) options.predicate = {};
       const uint32_t columns[] = {RandomRows::kGroup, RandomRows::kNumber, RandomRows::kName};
       options.order = {{.column = columns[random_.Uniform(3)], .descending = random_.OneIn(2)}};

@@ -54,6 +54,8 @@ inline std::string Text(SearchPosition::Order order) {
       return "entry";
     case SearchPosition::Order::kEntryDescending:
       return "descending";
+    case SearchPosition::Order::kRowKeyDescending:
+      return "key_descending";
   }
   return "";
 }

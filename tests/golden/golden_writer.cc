@@ -504,12 +504,15 @@ std::string Filters() {
 
 std::string Positions() {
   File out;
-  out << "# P branch key|entry|descending index last bytes: how far a search has come in a region\n"
+  out << "# P branch key|entry|descending|key_descending index last bytes: how far a search has "
+         "come in "
+         "a region\n"
          "# X bytes: no position\n";
   for (const uint64_t branch :
        {uint64_t{0}, uint64_t{1}, uint64_t{127}, uint64_t{128}, uint64_t{300}, ~uint64_t{0}}) {
-    for (const auto order : {SearchPosition::Order::kRowKey, SearchPosition::Order::kEntry,
-                             SearchPosition::Order::kEntryDescending}) {
+    for (const auto order :
+         {SearchPosition::Order::kRowKey, SearchPosition::Order::kEntry,
+          SearchPosition::Order::kEntryDescending, SearchPosition::Order::kRowKeyDescending}) {
       for (const uint32_t index_id : {uint32_t{0}, uint32_t{300}, ~uint32_t{0}}) {
         for (const std::string& last :
              {std::string(), std::string("a"), std::string("\0\xff", 2)}) {
@@ -523,7 +526,7 @@ std::string Positions() {
   }
   for (const std::string& bytes :
        {std::string(), std::string("\0", 1), std::string("\1\0\0\0", 4), std::string("\2"),
-        std::string("\2\0", 2), std::string("\2\0\0", 3), std::string("\2\0\3\0", 4),
+        std::string("\2\0", 2), std::string("\2\0\0", 3), std::string("\2\0\4\0", 4),
         std::string("\2\x80", 2), "\2" + std::string(10, '\xff') + "\1",
         std::string("\2\0\0\x80\x80\x80\x80\x10", 8)}) {
     if (!SearchPosition::Parse(bytes).has_value()) out << "X " << Hex(bytes) << "\n";

@@ -58,7 +58,8 @@ class SearchScenarios {
     for (const pb::Branch& branch : branches) *request.add_branches() = branch;
     for (const uint32_t column : columns) request.add_columns(schema().columns[column].id);
     if (plan.order.has_value()) {
-      request.mutable_order()->set_index_id(plan.order->index->id);
+      const IndexSpec* index = plan.order->index;
+      request.mutable_order()->set_index_id(index == nullptr ? 0 : index->id);
       request.mutable_order()->set_descending(plan.order->descending);
     }
     request.set_groups(groups);
@@ -212,6 +213,47 @@ void OrderedOrders(std::ostream& out) {
         scenarios.Search(question, 40, {}, {key(50), key(end)}, order);
       }
     }
+  }
+}
+
+// Rows from the last key to the first: all of them, those of a part of the keys, those that meet a
+// condition without an index.
+void OrdersFromTheLast(std::ostream& out) {
+  const Orders orders{.count = 120,
+                      .countries = 6,
+                      .cities = 5,
+                      .days = 500,
+                      .longest_delay = 20,
+                      .amounts = 250,
+                      .expected_values = 500,
+                      .seed = 8};
+  TableSchema schema = orders.Schema();
+  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  schema.indexes.erase(schema.indexes.begin() + 1, schema.indexes.end());
+  SearchScenarios scenarios(out, schema, orders.Rows());
+  const auto id = [](Predicate::Op op, int64_t value) {
+    return Predicate::Compare(kId, op, Value::Int64(value));
+  };
+  const Predicate questions[] = {
+      Predicate::True(),
+      Between(kAmount, 20, 110),
+      Between(kAmount, 1000, 2000),
+      id(Predicate::Op::kLt, 70),
+      Predicate::And({id(Predicate::Op::kGe, 30), Between(kAmount, 20, 110)}),
+      Predicate::Or({id(Predicate::Op::kLt, 20), id(Predicate::Op::kGt, 90)}),
+  };
+  const std::vector<OrderTerm> down = {{.column = kId, .descending = true}};
+  for (const Predicate& question : questions) {
+    for (const uint64_t limit : {1000, 40, 7, 1}) {
+      scenarios.Search(question, limit, {kNote, kAmount}, {}, down);
+    }
+    const auto key = [&](int64_t of) {
+      Row row(schema.columns.size());
+      row[kId] = Value::Int64(of);
+      return EncodeKey(scenarios.schema(), row);
+    };
+    scenarios.Search(question, 10, {}, {key(25), key(60)}, down);
+    scenarios.Search(question, 10, {}, {key(100), ""}, down);
   }
 }
 
@@ -439,10 +481,11 @@ std::string Searches() {
          "# F key...: the rows of a page; with columns KEY=ROW; groups COUNT*ROW/TOTALS\n"
          "# P error entries rows from_entries returned scanned INDEX:LED:JOINED:EXPECTED:READ...:\n"
          "#   the end of a page: its SearchCounters, but for seeks, which are the store's own way\n"
-         "# N branch key|entry|descending index last: the position from which the next page "
+         "# N branch key|entry|descending|key_descending index last: where the next page "
          "continues\n";
   SkewedOrders(out);
   OrderedOrders(out);
+  OrdersFromTheLast(out);
   CountedOrders(out);
   AwkwardValues(out);
   ComputedColumns(out);

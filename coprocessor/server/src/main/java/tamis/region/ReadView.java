@@ -44,6 +44,12 @@ public final class ReadView implements AutoCloseable {
     return new Scan().setReversed(true).withStartRow(from).withStopRow(firstRow(end), true);
   }
 
+  /** The rows before `end`, which may be longer than any row is, down to the other; an empty end is none. */
+  public static Scan scanDownBefore(byte[] end, byte[] start) {
+    if (end.length > HConstants.MAX_ROW_LENGTH) return scanDown(end, start);
+    return scanDown(end, start).withStartRow(end, end.length == 0);
+  }
+
   /** The first key at or behind this one that is short enough for a row; empty: there is none. */
   public static byte[] firstRow(byte[] key) {
     return key.length <= HConstants.MAX_ROW_LENGTH ? key : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));

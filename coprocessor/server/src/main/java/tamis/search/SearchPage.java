@@ -132,7 +132,11 @@ public final class SearchPage {
   }
 
   boolean isIn(byte[] key) {
-    return Key.compare(key, start) >= 0 && (end.length == 0 || Key.compare(key, end) < 0);
+    return Key.compare(key, start) >= 0 && isBeforeEnd(key);
+  }
+
+  boolean isBeforeEnd(byte[] key) {
+    return end.length == 0 || Key.compare(key, end) < 0;
   }
 
   /** The same of a row key that is the end of an entry. */

@@ -48,7 +48,12 @@ final class SearchPlan {
       throw invalid("a search has 1 to " + MAX_BRANCHES + " branches, not " + request.getBranchesCount());
     }
     order = request.hasOrder() ? request.getOrder() : null;
-    if (order != null && !givesOrder(request)) {
+    if (order != null && order.getIndexId() == 0) {
+      if (!order.getDescending() || request.getGroups() || request.getBranchesCount() != 1
+          || request.getBranches(0).getStreamsCount() > 0) {
+        throw invalid("a search in the order of the row key is descending and has one branch, without a stream");
+      }
+    } else if (order != null && !givesOrder(request)) {
       throw invalid("a search in the order of index " + order.getIndexId()
           + " has one branch, with a stream of that index that is no equality");
     }

@@ -9,7 +9,7 @@ import tamis.table.Key;
 
 /** How far a search has come in a key range (docs/FORMATS.md#continuations). A value. */
 final class SearchPosition {
-  enum Order { ROW_KEY, ENTRY, ENTRY_DESCENDING }
+  enum Order { ROW_KEY, ENTRY, ENTRY_DESCENDING, ROW_KEY_DESCENDING }
 
   private static final int VERSION = 2;
 
@@ -29,18 +29,19 @@ final class SearchPosition {
     return new SearchPosition(0, Order.ROW_KEY, 0, Key.EMPTY);
   }
 
-  /** Before the first entry of the order's index. */
+  /** Before the first entry of the order's index, or behind the last row. */
   static SearchPosition begin(Cluster.Order order) {
+    if (order.getIndexId() == 0) return new SearchPosition(0, Order.ROW_KEY_DESCENDING, 0, Key.EMPTY);
     return new SearchPosition(
         0, order.getDescending() ? Order.ENTRY_DESCENDING : Order.ENTRY, order.getIndexId(), Key.EMPTY);
   }
 
   boolean isByEntry() {
-    return order != Order.ROW_KEY;
+    return order == Order.ENTRY || order == Order.ENTRY_DESCENDING;
   }
 
   boolean isDescending() {
-    return order == Order.ENTRY_DESCENDING;
+    return order == Order.ENTRY_DESCENDING || order == Order.ROW_KEY_DESCENDING;
   }
 
   /** Whether the entry comes after `last`. REQUIRES: isByEntry(). */

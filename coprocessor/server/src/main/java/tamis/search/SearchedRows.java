@@ -39,6 +39,11 @@ final class SearchedRows {
     return new RowCursor(view.open(rowScan(from, end)));
   }
 
+  /** The rows before `end`, an empty one is none, down to the one at `from`. */
+  RowCursor scanDown(byte[] from, byte[] end) throws IOException {
+    return new RowCursor(view.open(newest(ReadView.scanDownBefore(end, from))));
+  }
+
   private Scan rowScan(byte[] from, byte[] end) {
     // One key: HBase asks the files' filters only where the first row is the last one.
     boolean one = from.length > 0 && from.length <= HConstants.MAX_ROW_LENGTH && Arrays.equals(end, Key.after(from));

@@ -128,6 +128,7 @@ public final class Searcher {
     private boolean runStreams(List<Cluster.IndexStream> planned, BranchStreams streams)
         throws IOException, StatusException, DamagedBytesException {
       SearchPosition position = page.position;
+      if (position.order == SearchPosition.Order.ROW_KEY_DESCENDING) return scanRowsDown();
       boolean byEntry = position.isByEntry();
       Cluster.IndexStream named = null;
       for (Cluster.IndexStream stream : planned) {
@@ -177,7 +178,19 @@ public final class Searcher {
     private boolean scanRows() throws IOException {
       byte[] from = page.afterLast();
       if (page.end.length > 0 && Key.compare(from, page.end) >= 0) return true;
-      try (RowCursor cursor = rows.scan(from, page.end)) {
+      return takeRows(rows.scan(from, page.end));
+    }
+
+    /** From the last row to the first. */
+    private boolean scanRowsDown() throws IOException {
+      byte[] end =
+          page.position.last.length > 0 && page.isBeforeEnd(page.position.last) ? page.position.last : page.end;
+      if (end.length > 0 && Key.compare(page.start, end) >= 0) return true;
+      return takeRows(rows.scanDown(page.start, end));
+    }
+
+    private boolean takeRows(RowCursor opened) throws IOException {
+      try (RowCursor cursor = opened) {
         while (!cursor.ended()) {
           if (page.isFull()) return false;
           List<Cell> cells = cursor.next();

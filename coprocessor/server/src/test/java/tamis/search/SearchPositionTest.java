@@ -18,8 +18,10 @@ class SearchPositionTest {
         return "key";
       case ENTRY:
         return "entry";
-      default:
+      case ENTRY_DESCENDING:
         return "descending";
+      default:
+        return "key_descending";
     }
   }
 
