@@ -166,12 +166,37 @@ bool OrderedMerge::IsTieComplete() const {
   return items_.empty() || !items_.begin()->position.starts_with(*tie_);
 }
 
+size_t OrderedMerge::BytesOf(const Row& row) const {
+  return row.size() * sizeof(Value) + EncodeRow(*schema_, row).size();
+}
+
+void OrderedMerge::AddTied(Row row) {
+  tied_bytes_ += BytesOf(row);
+  tied_.push_back(std::move(row));
+  if (limit_ > 0 && tied_.size() >= 2 * limit_) {
+    const auto end = tied_.begin() + static_cast<ptrdiff_t>(limit_);
+    std::ranges::nth_element(
+        tied_, end, [&](const Row& a, const Row& b) { return ComesBefore(options_.terms, a, b); });
+    tied_.erase(end, tied_.end());
+    tied_bytes_ = 0;
+    for (const Row& kept : tied_) tied_bytes_ += BytesOf(kept);
+  }
+  if (tied_bytes_ <= options_.most_tied_bytes) return;
+  status_ = ResourceExhausted(
+      "more than " + std::to_string(options_.most_tied_bytes) +
+      " bytes of rows have the same beginning of a long value in index \"" +
+      options_.order.index->name +
+      "\", and would be sorted in memory; ask for fewer rows (LIMIT), or for another order: ORDER "
+      "BY +COLUMN has SQLite sort them");
+}
+
 Row OrderedMerge::TakeTied() {
   if (tie_.has_value()) {
     last_tie_ = std::exchange(tie_, std::nullopt);
     std::ranges::stable_sort(
         tied_, [&](const Row& a, const Row& b) { return ComesBefore(options_.terms, a, b); });
     std::ranges::reverse(tied_);
+    tied_bytes_ = 0;
   }
   Row row = std::move(tied_.back());
   tied_.pop_back();

@@ -12,7 +12,8 @@
 //
 // Positions are encoded values of the columns that decide the order, so that rows that are equal
 // there need not wait for one another. Values that are cut in the index are equal as far as entries
-// go: such rows are collected and put into the order of their whole values.
+// go: such rows are collected and put into the order of their whole values, as many as memory is
+// given for; of a search with a limit, the first ones alone are kept.
 //
 // Threads: exclusive access.
 #pragma once
@@ -37,9 +38,10 @@ class OrderedMerge {
  public:
   struct Options {
     std::vector<OrderTerm> terms;
-    IndexOrder order;         // gives them
-    pb::IndexStream stream;   // of the order's index, if there is one, as it is searched
-    bool each_once = false;   // no row is given out twice; takes memory for each one
+    IndexOrder order;        // gives them
+    pb::IndexStream stream;  // of the order's index, if there is one, as it is searched
+    bool each_once = false;  // no row is given out twice; takes memory for each one
+    size_t most_tied_bytes = size_t{64} << 20;  // of rows that are collected at a time
     bool stop_early = false;  // a fault, for tests: rows do not wait for sub-ranges without any
   };
 
@@ -61,6 +63,12 @@ class OrderedMerge {
   // for each sub-range whose last row was taken.
   template <class Fn>
   std::optional<Row> Next(Fn&& emptied);
+
+  // Why there is no next row. kResourceExhausted: too many rows are equal as far as entries go.
+  const Status& status() const { return status_; }
+
+  // No more rows than these are taken; 0: all may be.
+  void SetLimit(uint64_t rows) { limit_ = rows; }
 
   // The row that was given out with this key counts as not given out.
   void Forget(const std::string& key) { given_.erase(key); }
@@ -86,6 +94,8 @@ class OrderedMerge {
   std::string BoundOf(const KeyRange& keys) const;
   std::optional<std::string> TieOf(const Row& row) const;
   bool IsTieComplete() const;
+  void AddTied(Row row);
+  size_t BytesOf(const Row& row) const;
   Row TakeTied();
   std::optional<SubRangeAt> Ready() const;
   std::pair<Row, bool> Take(SubRangeAt sub_range);  // false: it is not to be given out
@@ -102,11 +112,14 @@ class OrderedMerge {
   std::optional<std::string> last_tie_;  // that was given out
   std::optional<std::string> tie_;       // positions of the rows that are collected begin so
   std::vector<Row> tied_;                // once they are complete: the next one last
+  size_t tied_bytes_ = 0;                // while they are collected
+  uint64_t limit_ = 0;
+  Status status_;
 };
 
 template <class Fn>
 std::optional<Row> OrderedMerge::Next(Fn&& emptied) {
-  for (;;) {
+  while (status_.ok()) {
     if (tie_.has_value() ? IsTieComplete() : !tied_.empty()) return TakeTied();
     const auto ready = Ready();
     if (!ready.has_value()) return std::nullopt;
@@ -115,8 +128,9 @@ std::optional<Row> OrderedMerge::Next(Fn&& emptied) {
     if (!is_new) continue;
     if (!tie_.has_value()) tie_ = TieOf(row);
     if (!tie_.has_value()) return std::move(row);
-    tied_.push_back(std::move(row));
+    AddTied(std::move(row));
   }
+  return std::nullopt;
 }
 
 }  // namespace tamis

@@ -26,7 +26,8 @@ class OrderedMergeTest : public testing::Test {
   }
 
   void Begin(const std::vector<OrderTerm>& terms, size_t index, size_t columns, int sub_ranges,
-             bool each_once = false, bool stop_early = false) {
+             bool each_once = false, bool stop_early = false,
+             size_t most_tied_bytes = size_t{1} << 20) {
     merge_.reset();
     sub_ranges_.clear();
     pb::IndexStream stream;
@@ -37,6 +38,7 @@ class OrderedMergeTest : public testing::Test {
                                                             .columns = columns},
                                                   .stream = stream,
                                                   .each_once = each_once,
+                                                  .most_tied_bytes = most_tied_bytes,
                                                   .stop_early = stop_early});
     for (int i = 0; i < sub_ranges; ++i) sub_ranges_.push_back({.range = Keys(i)});
   }
@@ -177,6 +179,30 @@ TEST_F(OrderedMergeTest, CutValuesComeInTheOrderOfTheWholeValues) {
     Answer(0, {RowOf(3, 0, head + "a")}, true);
     EXPECT_EQ(Given(), descending ? (Ids{2, 11, 1, 3, 12}) : (Ids{3, 1, 11, 2}));
   }
+}
+
+TEST_F(OrderedMergeTest, EqualCutValuesTakeBoundedMemory) {
+  const std::string common(kIndexValueLimit, 'x');
+  const auto answer = [&](uint64_t limit) {
+    Begin({{.column = 2}}, 1, 1, 2, false, false, /*most_tied_bytes=*/9 * kIndexValueLimit);
+    merge_->SetLimit(limit);
+    PlaceAll();
+    std::vector<Row> rows;
+    for (int64_t i = 0; i < 10; ++i) {
+      rows.push_back(RowOf(i, 0, common + static_cast<char>('a' + i * 7 % 10)));
+    }
+    Answer(0, rows, true);
+    Answer(1, {}, true);
+    merge_->Remove(At(1));
+    return Given();
+  };
+  EXPECT_EQ(answer(0), Ids{});
+  EXPECT_EQ(merge_->status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(merge_->status().message().find("index \"b\""), std::string::npos);
+  const Ids first = answer(3);
+  ASSERT_GE(first.size(), 3u);
+  EXPECT_EQ(Ids(first.begin(), first.begin() + 3), (Ids{0, 3, 6}));
+  EXPECT_TRUE(merge_->status().ok());
 }
 
 TEST_F(OrderedMergeTest, RowsOfAServerThatKnowsNoOrderAreSortedOnceAllAreThere) {

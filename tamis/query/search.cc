@@ -121,7 +121,9 @@ Result<std::optional<RowGroup>> Search::NextFound() {
       given_ += row->count;
       return row;
     }
-    if (regions_ != nullptr && sub_ranges_.empty()) {
+    if (merge_.has_value() && !merge_->status().ok()) {
+      ended_ = merge_->status().WithContext("cannot search table \"" + schema_->name + "\"");
+    } else if (regions_ != nullptr && sub_ranges_.empty()) {
       if (!BeginNulls()) ended_ = Status::Ok();
     } else if (Status status = Advance(); !status.ok()) {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
@@ -152,6 +154,7 @@ Status Search::Begin() {
     first_.emplace(schema_, *plan_.order->index, options_.order);
     explain_.reason += FirstRows::kReason;
   }
+  if (merge_.has_value()) merge_->SetLimit(limit());
   return Status::Ok();
 }
 
