@@ -6,6 +6,7 @@
 #include "tamis/server/json_rows.h"
 #include "tamis/server/memory_database.h"
 #include "tamis/server/text_functions.h"
+#include "tamis/sql/count_query.h"
 #include "tamis/sql/lower_query.h"
 #include "tamis/sql/minimum_query.h"
 #include "tamis/table/value.h"
@@ -68,6 +69,9 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   };
   auto rewritten = RewriteMinimum(sql, session_->engine.get());
   if (!rewritten.has_value()) rewritten = RewriteLower(sql, session_->engine.get());
+  if (!rewritten.has_value() && sqlite3_get_autocommit(db_) != 0) {
+    rewritten = RewriteCount(sql, session_->engine.get());
+  }
   int rc = rewritten.has_value() ? prepare(*rewritten) : SQLITE_ERROR;
   if (rc != SQLITE_OK) {
     sandbox_.TakeRefusal();

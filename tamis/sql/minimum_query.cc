@@ -64,7 +64,7 @@ std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) 
       !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
     return std::nullopt;
   }
-  const auto table = engine->Table(Unquoted(parts[4].str()));
+  const auto table = engine->Table(AsciiLower(Unquoted(parts[4].str())));
   if (!table.ok()) return std::nullopt;
   const TableSchema& schema = **table;
   const auto position = FindOrdered(schema, Unquoted(parts[2].str()));

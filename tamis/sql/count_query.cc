@@ -1,0 +1,94 @@
+#include "tamis/sql/count_query.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "tamis/sql/sql_name.h"
+#include "tamis/table/expression.h"
+
+namespace tamis {
+namespace {
+
+constexpr size_t kLongestStatement = 1000;
+
+using Parts = std::match_results<std::string_view::const_iterator>;
+
+const std::string& NamePattern() {
+  static const std::string kName = R"re((\w+|"(?:[^"]|"")+"))re";
+  return kName;
+}
+
+std::string Unquoted(std::string name) {
+  if (!name.starts_with('"')) return name;
+  std::string out;
+  for (size_t i = 1; i + 1 < name.size(); ++i) {
+    out += name[i];
+    if (name[i] == '"') ++i;  // twice, for one
+  }
+  return out;
+}
+
+const Column* FindColumn(const TableSchema& schema, const std::string& name) {
+  const auto column = std::ranges::find_if(
+      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
+  return column == schema.columns.end() ? nullptr : &*column;
+}
+
+// "status = 'open' AND total >= 100" in the language of tamis_aggregate; nullopt: it may mean
+// something else there.
+std::optional<std::string> ConditionOf(const TableSchema& schema, std::string_view where) {
+  static const std::regex kComparison(
+      "\\s*" + NamePattern() +
+          "\\s*(=|==|<|<=|>|>=)\\s*(0|-?[1-9][0-9]{0,17}|'(?:[^']|'')*')(?:\\s+(AND)\\b|\\s*$)",
+      std::regex::icase | std::regex::optimize);
+  std::string condition;
+  for (bool more = true; more;) {
+    Parts parts;
+    if (!std::regex_search(where.begin(), where.end(), parts, kComparison,
+                           std::regex_constants::match_continuous)) {
+      return std::nullopt;
+    }
+    const Column* column = FindColumn(schema, Unquoted(parts[1].str()));
+    const std::string value = parts[3].str();
+    const Type comparable = value.front() == '\'' ? Type::kText : Type::kInt64;
+    if (column == nullptr || column->type != comparable) return std::nullopt;
+    const std::string op = parts[2].str() == "==" ? "=" : parts[2].str();
+    condition +=
+        (condition.empty() ? "" : " AND ") + QuotedName(column->name) + " " + op + " " + value;
+    more = parts[4].matched;
+    where.remove_prefix(static_cast<size_t>(parts.length(0)));
+  }
+  return condition;
+}
+
+std::string Literal(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
+  static const std::regex kCount("\\s*SELECT\\s+(COUNT\\s*\\(\\s*\\*\\s*\\))(?:\\s+(?:AS\\s+)?" +
+                                     NamePattern() + ")?\\s+FROM\\s+" + NamePattern() +
+                                     "(?:\\s+WHERE\\b([^;]*))?\\s*;?\\s*",
+                                 std::regex::icase | std::regex::optimize);
+  Parts parts;
+  if (sql.size() > kLongestStatement || !std::regex_match(sql.begin(), sql.end(), parts, kCount)) {
+    return std::nullopt;
+  }
+  const auto table = engine->Table(AsciiLower(Unquoted(parts[3].str())));
+  if (!table.ok()) return std::nullopt;
+  std::string condition;
+  if (parts[4].matched) {
+    const auto read = ConditionOf(**table, std::string_view(parts[4].first, parts[4].second));
+    if (!read.has_value()) return std::nullopt;
+    condition = *read;
+  }
+  const std::string shown = parts[2].matched ? Unquoted(parts[2].str()) : parts[1].str();
+  return "SELECT count AS " + QuotedName(shown) + " FROM tamis_aggregate(" +
+         Literal((*table)->name) + ", '', '', " + Literal(condition) + ")";
+}
+
+}  // namespace tamis
