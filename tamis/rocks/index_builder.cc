@@ -29,6 +29,7 @@ void IndexBuilder::Rebuild(std::shared_ptr<Region> region, uint32_t index_id, Do
 }
 
 void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt) {
+  JobPtr first;
   {
     std::lock_guard lock(mutex_);
     const auto waits = std::ranges::find_if(waiting_, [&](const JobPtr& job) {
@@ -44,11 +45,11 @@ void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCa
     if (rebuilt) job->rebuilt.push_back(std::move(rebuilt));
     waiting_.push_back(std::move(job));
     if (running_) return;
-    running_ = waiting_.front();
+    first = running_ = waiting_.front();
     waiting_.pop_front();
   }
   try {
-    Continue(running_, &IndexBuilder::Start);
+    Continue(first, &IndexBuilder::Start);
   } catch (const std::bad_alloc&) {
     std::lock_guard lock(mutex_);
     running_.reset();

@@ -346,6 +346,26 @@ TEST_F(RefusedWriteTest, EachRefusedMutationHasAReason) {
   CheckIndexes(before_);
 }
 
+TEST_F(RefusedWriteTest, ComputedColumnIsNotSet) {
+  TableSchema with_computed = schema_;
+  with_computed.columns.push_back(
+      {.id = 14, .name = "w", .expression = Expression{.source = 2}});  // lower(v)
+  with_computed.columns.push_back({.id = 15, .name = "later"});
+  region_->SetSchema(std::make_shared<const TableSchema>(with_computed), *region_->indexes());
+  const Row row = RowOf("a", 2, "new");
+  const pb::RegionMutateResult result =
+      Run({Mutation(pb::Mutation::UPDATE, row, {13, 14}), Mutation(pb::Mutation::UPDATE, row, {14}),
+           Mutation(pb::Mutation::UPDATE, row, {14, 13})});
+  ASSERT_EQ(result.results_size(), 3);
+  for (const auto& refused : result.results()) {
+    EXPECT_EQ(refused.code(), pb::Error::INVALID_ARGUMENT);
+    for (const char* part : {"column \"w\" of table \"t\"", "computed", "set that one instead"}) {
+      EXPECT_NE(refused.message().find(part), std::string::npos) << refused.message();
+    }
+  }
+  EXPECT_EQ(CodeOf({Mutation(pb::Mutation::UPDATE, row, {12, 13})}), pb::Error::OK);
+}
+
 TEST_F(RefusedWriteTest, ClosedRegionRefuses) {
   region_->Close();
   const auto result = Start(write_);

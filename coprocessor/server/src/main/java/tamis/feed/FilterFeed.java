@@ -511,10 +511,10 @@ public final class FilterFeed {
   }
 
   /**
-   * Queues a put, which is not written yet, until fewer than options.maxWaiting wait, or until coordinators have applied
-   * the event that the put would wait for (Long.MAX_VALUE: it is not known). Returns false, for the put to be refused,
-   * if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting handlers
-   * are held for options.patienceNs at the most without any put being acknowledged.
+   * Queues a put, which is not written yet, until fewer than options.maxWaiting wait, or until coordinators have
+   * applied the event that the put would wait for (Long.MAX_VALUE: it is not known). Returns false, for the put to be
+   * refused, if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting
+   * handlers are held for options.patienceNs at the most without any put being acknowledged.
    */
   public boolean awaitRoom(long sequence) throws InterruptedException {
     lock.lock();
