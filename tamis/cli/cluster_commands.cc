@@ -9,6 +9,7 @@
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
 #include "tamis/cluster/server_state_name.h"
+#include "tamis/query/cell_fit.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
@@ -110,6 +111,17 @@ int64_t Millis(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
+// The indexes whose cells are to be fitted again. One that cannot be asked now is none.
+nlohmann::ordered_json IndexesToFit(Connection* connection, const TableSchema& table) {
+  auto names = nlohmann::ordered_json::array();
+  const auto schema = std::make_shared<const TableSchema>(table);
+  for (const IndexSpec& index : schema->indexes) {
+    const auto outgrown = OutgrowsCells(&connection->engine(), schema, index);
+    if (outgrown.ok() && *outgrown) names.push_back(index.name);
+  }
+  return names;
+}
+
 // The content of `tamis status` as JSON; the text form shows the same.
 Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
   TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, connection->session()->Change<ClusterStatus>(
@@ -159,7 +171,8 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                       {"regions", regions.size()},
                       {"size_bytes", bytes},
                       {"columns", table.columns.size()},
-                      {"indexes", table.indexes.size()}});
+                      {"indexes", table.indexes.size()},
+                      {"indexes_to_fit", IndexesToFit(connection, table)}});
   }
   return json;
 }
@@ -232,6 +245,12 @@ Status ShowStatus(Connection* connection, const Options& options) {
     fmt::print("table    {}: {} regions, {}, {} columns, {} indexes\n",
                table["name"].get<std::string>(), Number(table["regions"]),
                Megabytes(table["size_bytes"]), Number(table["columns"]), Number(table["indexes"]));
+    for (const auto& index : table["indexes_to_fit"]) {
+      fmt::print(
+          "         values of index {1} have outgrown its cells; tamis index ranges {0} {1} fits "
+          "them again\n",
+          table["name"].get<std::string>(), index.get<std::string>());
+    }
   }
   return Status::Ok();
 }

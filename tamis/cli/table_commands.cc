@@ -7,6 +7,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/table_options.h"
+#include "tamis/query/cell_fit.h"
 #include "tamis/table/condition.h"
 #include "tamis/table/definition.h"
 #include "tamis/table/value_sample.h"
@@ -70,6 +71,12 @@ Status ListIndexes(Connection* connection, const Options& options) {
       more += IsFitted(*index.cell_map)
                   ? fmt::format(" ranges by {} cells", index.cell_map->cells())
                   : " ranges, not fitted yet";
+      TAMIS_ASSIGN_OR_RETURN(const bool outgrown,
+                             OutgrowsCells(&connection->engine(), schema, index));
+      if (outgrown) {
+        more += fmt::format(" that its values have outgrown (tamis index ranges {} {})",
+                            schema->name, index.name);
+      }
     }
     TAMIS_ASSIGN_OR_RETURN(
         const IndexProgress progress,

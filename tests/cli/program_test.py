@@ -444,6 +444,23 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("index", "ranges", "empty", "id")  # of no values
         self.assertIn("expected_values 10000 ranges 4\n", self.run_tamis("table", "describe", "empty"))
 
+    def test_status_tells_that_values_have_outgrown_their_cells(self):
+        def insert(first, last):
+            self.run_tamis("sql", f"WITH RECURSIVE i(x) AS (SELECT {first} UNION ALL SELECT x + 1 FROM i WHERE x < "
+                                  f"{last}) INSERT INTO readings SELECT x, x * 10 FROM i")
+
+        self.run_tamis("sql", "CREATE TABLE readings (id INTEGER PRIMARY KEY, at INTEGER)")
+        insert(1, 1100)
+        self.run_tamis("index", "create", "readings", "at", "at", "--ranges", "4")
+        self.assertNotIn("outgrown", self.run_tamis("status"))
+        insert(100_000, 101_100)
+        self.assertIn("tamis index ranges readings at fits them again", self.run_tamis("status"))
+        status = json.loads(self.run_tamis("status", "--json"))
+        self.assertEqual(status["tables"][0]["indexes_to_fit"], ["at"])
+        self.assertIn("outgrown (tamis index ranges readings at)", self.run_tamis("index", "list", "readings"))
+        self.run_tamis("index", "ranges", "readings", "at")
+        self.assertNotIn("outgrown", self.run_tamis("status"))
+
     def test_tables_indexes_regions(self):
         self.import_people()
         self.assertEqual(self.run_tamis("table", "list"), "people\n")

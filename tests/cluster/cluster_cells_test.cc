@@ -2,6 +2,7 @@
 // and minima and maxima follow deletes, in every kind of cluster that can do so.
 #include <gmock/gmock.h>
 
+#include "tamis/query/cell_fit.h"
 #include "tests/cluster/cluster_suite.h"
 
 namespace tamis {
@@ -110,6 +111,35 @@ TEST_P(ClusterCells, RangesAskFewRegionsOnceCellsAreFitted) {
   by_cells = 0;
   EXPECT_GE(AskedBetweenValues(&by_cells), 100u);
   EXPECT_EQ(by_cells, 0u);
+}
+
+TEST_P(ClusterCells, ValuesThatGrowOutgrowTheirCells) {
+  FillScattered();
+  const auto outgrown = [&](uint64_t rows) {
+    const auto result = OutgrowsCells(engine_.get(), table_, *table_->FindIndex("size"), rows);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() && *result;
+  };
+  EXPECT_FALSE(outgrown(100)) << "it has no cells";
+  ASSERT_TRUE(Fit(4).ok());
+  EXPECT_FALSE(outgrown(100));
+  // A quarter more cells than values are there for larger ones.
+  const auto put = [&](int from, int64_t step) {
+    std::vector<Write> writes;
+    for (int i = 0; i < 150; ++i) {
+      writes.push_back({.row = {Value::Text(NameOf(from + i)), Value(), Value::Int64(i * step)}});
+    }
+    for (const Status& status : engine_->Apply(table_, std::move(writes))) {
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  };
+  put(10'000, int64_t{10} * kRows * kStep);
+  EXPECT_TRUE(outgrown(100));
+  EXPECT_FALSE(outgrown(1000)) << "they are not so many";
+  ASSERT_TRUE(Fit(4).ok());
+  EXPECT_FALSE(outgrown(100));
+  put(20'000, -1);
+  EXPECT_TRUE(outgrown(100)) << "below all cells";
 }
 
 TEST_P(ClusterCells, RangesFollowRemovals) {

@@ -1,0 +1,28 @@
+// OutgrowsCells: whether an index has so many values outside of its cells that they are to be
+// fitted again.
+//
+// Cells are fitted to the values that an index holds at one time. Time stamps and numbers that
+// grow come to lie above all cells, or below, and fall into the last cell, or the first one, which
+// then excludes no region from a range there. The index is asked for its largest and its smallest
+// rows, a bounded number of them: they are its own, so that one region or a few answer by entries.
+// Values that have become denser between two others are not noticed.
+//
+// Threads: safe; blocks.
+#pragma once
+
+#include <cstdint>
+
+#include "tamis/base/status.h"
+#include "tamis/query/engine.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// So many rows at one end of the index, all of them in its last or first cell, are too many.
+inline constexpr uint64_t kRowsOutsideOfCells = 1000;
+
+// False for an index that has no cells.
+Result<bool> OutgrowsCells(Engine* engine, const SchemaPtr& schema, const IndexSpec& index,
+                           uint64_t most_rows = kRowsOutsideOfCells);
+
+}  // namespace tamis
