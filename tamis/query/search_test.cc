@@ -212,6 +212,38 @@ TEST_F(SearchTest, ReverseKeyOrderAsksTheLastRegionsOneAfterTheOther) {
   EXPECT_EQ(asked, (std::vector<uint64_t>{30, 29}));
 }
 
+// The region moves to a server of an earlier version, which refuses the order, when some of its
+// rows have been given out.
+TEST_F(SearchTest, ReverseKeyOrderGoesOnWithoutAServerThatKnowsIt) {
+  Start(1, 10, {"a", "b"});
+  cluster_.servers["a"]->search = [&](const pb::SearchRequest& request, auto done) {
+    pb::SearchReply reply = cluster_.Answer(request);
+    pb::RangeResult& result = *reply.mutable_results(0);
+    result.set_in_order(true);
+    result.set_resume("down");
+    auto& rows = *result.mutable_rows();
+    std::ranges::reverse(rows);
+    rows.DeleteSubrange(3, rows.size() - 3);
+    cluster_.regions[0].server = "b";
+    ++cluster_.regions[0].epoch;
+    done(reply);
+  };
+  cluster_.servers["b"]->search = [&](const pb::SearchRequest& request, auto done) {
+    if (request.has_order()) return done(InvalidArgument("there is no index 0"));
+    EXPECT_EQ(request.ranges(0).resume(), "");
+    done(cluster_.Answer(request));
+  };
+  RowStream rows = engine_->Search(table_, {.order = {{.column = 0, .descending = true}}});
+  for (int64_t id = 9; id >= -1; --id) {
+    EXPECT_EQ(Next(&rows).first, id);
+    // The map of regions is found to be old.
+    if (id == 7)
+      cluster_.servers["a"]->search = [](const auto&, auto done) {
+        done(Unavailable("the region is not here"));
+      };
+  }
+}
+
 TEST_F(SearchTest, RefusingServerIsAskedLessOften) {
   Start(2, 4, {"a", "b"});
   cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };
