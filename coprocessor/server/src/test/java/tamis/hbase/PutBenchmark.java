@@ -78,6 +78,7 @@ public final class PutBenchmark {
     final double allocated; // KiB a row
     final double logged; // bytes a row
     final double turnedAway; // writes
+    final double polls; // a row
 
     Result(List<Long> times, List<Long> gets, int rowsEach, double seconds, ServerFigures.Reading server) {
       double rows = (double) times.size() * rowsEach;
@@ -89,6 +90,7 @@ public final class PutBenchmark {
       allocated = server == null ? 0 : server.allocatedBytes / 1024 / rows;
       logged = server == null ? 0 : server.logBytes / rows;
       turnedAway = server == null ? 0 : server.turnedAway;
+      polls = server == null ? 0 : server.polls / rows;
     }
 
     private static double percentile(List<Long> times, double part) {
@@ -281,8 +283,8 @@ public final class PutBenchmark {
           text("; %.1f, %.0f; %.0f", median(of, r -> r.p50), median(of, r -> r.p99), median(of, r -> r.getP99)));
       double turnedAway = of.stream().mapToDouble(r -> r.turnedAway).sum();
       if (turnedAway > 0) line.append(text("; %.0f turned away", turnedAway));
-      costs.append(
-          text(" | %.0f, %.1f, %.0f", median(of, r -> r.cpu), median(of, r -> r.allocated), median(of, r -> r.logged)));
+      costs.append(text(" | %.0f, %.1f, %.0f, %.2f", median(of, r -> r.cpu), median(of, r -> r.allocated),
+          median(of, r -> r.logged), median(of, r -> r.polls)));
     }
     System.out.println(line + " |");
     ofServer.add(costs + " |");
@@ -309,7 +311,7 @@ public final class PutBenchmark {
       for (int n : threads) compare(kind, n, ofServer);
     }
     System.out.println();
-    if (server != null) head("server, for each row: CPU, us; allocated, KiB; log, bytes");
+    if (server != null) head("server, for each row: CPU, us; allocated, KiB; log, bytes; polls");
     if (server != null) ofServer.forEach(System.out::println);
     measured.forEach(Runnable::run);
   }

@@ -25,17 +25,19 @@ final class ServerFigures {
     final double allocatedBytes; // by the threads that live
     final double logBytes;
     final long turnedAway; // writes
+    final long polls;
 
-    Reading(double cpuNs, double allocatedBytes, double logBytes, long turnedAway) {
+    Reading(double cpuNs, double allocatedBytes, double logBytes, long turnedAway, long polls) {
       this.cpuNs = cpuNs;
       this.allocatedBytes = allocatedBytes;
       this.logBytes = logBytes;
       this.turnedAway = turnedAway;
+      this.polls = polls;
     }
 
     Reading since(Reading before) {
       return new Reading(cpuNs - before.cpuNs, allocatedBytes - before.allocatedBytes, logBytes - before.logBytes,
-          turnedAway - before.turnedAway);
+          turnedAway - before.turnedAway, polls - before.polls);
     }
   }
 
@@ -70,12 +72,13 @@ final class ServerFigures {
     long cpu = (Long) beans.getAttribute(new ObjectName("java.lang:type=OperatingSystem"), "ProcessCpuTime");
     double log = 0;
     for (long bytes : logs().values()) log += bytes;
-    return new Reading(cpu, allocated, log, turnedAway());
+    return new Reading(cpu, allocated, log, count("WritesTurnedAway"), count("Polls"));
   }
 
-  private long turnedAway() throws IOException, JMException {
+  /** A counter of the jar; 0 while it has no region. */
+  private long count(String attribute) throws IOException, JMException {
     Set<ObjectName> ours = beans.queryNames(new ObjectName("tamis:type=RegionServer,*"), null);
-    return ours.isEmpty() ? 0 : (Long) beans.getAttribute(ours.iterator().next(), "WritesTurnedAway");
+    return ours.isEmpty() ? 0 : (Long) beans.getAttribute(ours.iterator().next(), attribute);
   }
 
   private void rollLog() throws Exception {
