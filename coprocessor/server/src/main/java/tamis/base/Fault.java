@@ -177,6 +177,8 @@ public enum Fault {
   FAMILY_TOMBSTONES_OVERLOOKED,
   /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
   OLDER_FILES_NOT_READ,
+  /** Several writes of one row in a batch are looked at in the opposite order. */
+  LATER_WRITES_OF_A_ROW_FIRST,
   /** The writes of a request are judged by the row as it was before the request, not as those before them left it. */
   FORMER_ROW_JUDGED,
   /** A write is acknowledged where no time stamp is left that would show it. */

@@ -1,6 +1,7 @@
 package tamis.feed;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -68,6 +69,30 @@ public final class IndexFilter {
     this.index = index;
     this.regionId = regionId;
     this.epoch = epoch;
+  }
+
+  /** Collects the flips of a batch, as an event has them, without an object for each. */
+  private static final class Flips implements LayeredFilter.OnFlip {
+    private final boolean tell; // false: they are flips of a generation that is not published
+    private long[] flips = new long[32];
+    private int size;
+
+    Flips(boolean tell) {
+      this.tell = tell;
+    }
+
+    @Override
+    public void flip(int layer, long position, boolean set) {
+      Fault.allocate();
+      if (!tell) return;
+      if (size == flips.length) flips = Arrays.copyOf(flips, 2 * size);
+      flips[size++] = (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
+    }
+
+    Event.Builder addTo(Event.Builder event) {
+      for (int i = 0; i < size; ++i) event.addFlips(flips[i]);
+      return event;
+    }
   }
 
   private Event.Builder event(Event.Kind kind, FilterGeneration generation) {
@@ -175,19 +200,14 @@ public final class IndexFilter {
 
   private void addTo(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
     LayeredFilter filter = generation.filter;
-    List<Long> flips = new ArrayList<>();
+    Flips flips = new Flips(tell);
     List<Integer> newCells = new ArrayList<>();
     boolean widened = false;
     int layersBefore = filter.layers();
     for (IndexEntry entry : entries) {
       generation.added += entry.hashes().length;
       ++generation.entries;
-      for (long hash : entry.hashes()) {
-        filter.insert(hash, (layer, position, set) -> {
-          Fault.allocate();
-          if (tell) flips.add(flip(layer, position, set));
-        });
-      }
+      for (long hash : entry.hashes()) filter.insert(hash, flips);
       widened |= generation.widen(entry.first());
       int cell = generation.cells == null ? -1 : generation.cells.add(entry.first());
       if (cell < 0) continue;
@@ -198,11 +218,12 @@ public final class IndexFilter {
     if (filter.layers() != layersBefore) {
       feed.append(event(Event.Kind.LAYER_ADDED, generation).setLayers(filter.layers()));
     }
-    if (!flips.isEmpty() || !newCells.isEmpty()) {
-      Event.Builder event = event(Event.Kind.FLIPS, generation).addAllFlips(flips);
+    if (flips.size > 0 || !newCells.isEmpty()) {
+      Event.Builder event = event(Event.Kind.FLIPS, generation);
+      flips.addTo(event);
       for (int cell : newCells) event.addCells(cell * 2 + 1);
       long sequence = feed.append(event);
-      for (long flip : flips) pending.add(flip / 2, sequence);
+      for (int i = 0; i < flips.size; ++i) pending.add(flips.flips[i] / 2, sequence);
       for (int cell : newCells) pending.add(cellBit(cell), sequence);
     }
     if (widened) tellRange(generation);
@@ -221,16 +242,13 @@ public final class IndexFilter {
   }
 
   private void removeFrom(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
-    List<Long> flips = new ArrayList<>();
+    Flips flips = new Flips(tell);
     for (IndexEntry entry : entries) {
       --generation.entries;
       generation.leaveToClearer(entry.first());
-      erase(generation, entry.hashes(), (layer, position, set) -> {
-        Fault.allocate();
-        flips.add(flip(layer, position, set));
-      });
+      erase(generation, entry.hashes(), flips);
     }
-    if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
+    if (flips.size > 0) feed.append(flips.addTo(event(Event.Kind.FLIPS, generation)), false);
   }
 
   private static void erase(FilterGeneration generation, long[] hashes, LayeredFilter.OnFlip note) {
@@ -238,10 +256,6 @@ public final class IndexFilter {
       generation.filter.erase(hash, note);
       if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
     }
-  }
-
-  private static long flip(int layer, long position, boolean set) {
-    return (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
   }
 
   /** The name of a cell's bit among those of the filter's: a layer that no filter has. */

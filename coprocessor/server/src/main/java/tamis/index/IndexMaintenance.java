@@ -56,9 +56,38 @@ public final class IndexMaintenance {
 
   /** The changes of a batch to one row. */
   private static final class RowWrites {
-    final List<Integer> operations = new ArrayList<>();
+    final byte[] row;
+    int[] operations; // in the order of the batch
     boolean raw; // one of them deletes a single version of a cell
     boolean conditional; // one of them comes from a Tamis request and has conditions
+    RowImage before;
+
+    RowWrites(byte[] row, int operation) {
+      this.row = row;
+      operations = new int[] {operation};
+    }
+
+    /** Adds the later operations of another one on the same row. */
+    void append(RowWrites later) {
+      int size = operations.length;
+      operations = Arrays.copyOf(operations, size + later.operations.length);
+      System.arraycopy(later.operations, 0, operations, size, later.operations.length);
+      raw |= later.raw;
+      conditional |= later.conditional;
+    }
+
+    /** Sorts them by row, each row once. */
+    static List<RowWrites> byRow(List<RowWrites> writes) {
+      if (Fault.LATER_WRITES_OF_A_ROW_FIRST.isOn()) Collections.reverse(writes);
+      writes.sort((a, b) -> Bytes.compareTo(a.row, b.row)); // keeps the order of writes of the same row
+      List<RowWrites> rows = new ArrayList<>(writes.size());
+      for (RowWrites each : writes) {
+        RowWrites last = rows.isEmpty() ? null : rows.get(rows.size() - 1);
+        if (last != null && Arrays.equals(last.row, each.row)) last.append(each);
+        else rows.add(each);
+      }
+      return rows;
+    }
   }
 
   private IndexMaintenance() {}
@@ -77,7 +106,7 @@ public final class IndexMaintenance {
     BatchContext context = BatchContext.current();
     context.take(region);
     boolean building = context.caller.writer == BatchContext.Writer.BUILDER;
-    TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    List<RowWrites> all = new ArrayList<>(batch.size());
     boolean ofTable = false;
     for (int i = 0; i < batch.size(); ++i) {
       if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
@@ -86,11 +115,12 @@ public final class IndexMaintenance {
       ofTable |= isOfTable(region.table, mutation);
       boolean conditional = context.caller.conditions != null && context.caller.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
-      RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
-      writes.operations.add(i);
-      writes.raw |= deletesVersions(mutation);
-      writes.conditional |= conditional;
+      RowWrites writes = new RowWrites(mutation.getRow(), i);
+      writes.raw = deletesVersions(mutation);
+      writes.conditional = conditional;
+      all.add(writes);
     }
+    List<RowWrites> rows = RowWrites.byRow(all);
     // A search also reads columns without an index: a former owner of the region would answer with their old values. So
     // writes to such columns are refused, too.
     boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
@@ -103,7 +133,7 @@ public final class IndexMaintenance {
         throw refused(region, "a check or a recount of its indexes begins");
       }
       context.inside = true;
-      context.locks = RowLocks.acquire(region.id, rows.keySet(), LOCK_TIMEOUT_NS);
+      context.locks = RowLocks.acquire(region.id, rowsOf(rows), LOCK_TIMEOUT_NS);
       if (context.locks == null) {
         throw refused(region, "other writes lock the rows for too long");
       }
@@ -119,6 +149,12 @@ public final class IndexMaintenance {
       throw new java.io.InterruptedIOException("interrupted while waiting for other writes");
     }
     if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context, context.removed);
+  }
+
+  private static List<byte[]> rowsOf(List<RowWrites> writes) {
+    List<byte[]> rows = new ArrayList<>(writes.size());
+    for (RowWrites each : writes) rows.add(each.row);
+    return rows;
   }
 
   /**
@@ -232,7 +268,7 @@ public final class IndexMaintenance {
     final IndexedTable table;
     final MiniBatchOperationInProgress<Mutation> batch;
     final BatchContext context;
-    final TreeMap<byte[], RowWrites> rows;
+    final List<RowWrites> rows; // by row
     final boolean building;
     final List<List<Mutation>> more; // by operation; null: none
     final List<List<Cell>> cells; // of entries, by operation; null: none
@@ -242,7 +278,7 @@ public final class IndexMaintenance {
     final Map<Key, Integer> missingWith = new HashMap<>();
 
     Effect(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch, BatchContext context,
-        TreeMap<byte[], RowWrites> rows, boolean building) {
+        List<RowWrites> rows, boolean building) {
       this.region = region;
       this.table = region.table;
       this.batch = batch;
@@ -254,48 +290,26 @@ public final class IndexMaintenance {
     }
 
     void run() throws IOException {
-      TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      boolean foreign = building && region.hasLoadedCells();
-      rows.forEach((row, writes) -> {
-        boolean mayHide = writes.raw || region.isHiding(row) || foreign;
-        (mayHide ? raw : seen).put(row, writes);
-      });
-      boolean conditional = context.caller.conditions != null;
-      TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      NewestCells.readAll(region, seen, conditional, images, hard);
-      images.putAll(RowReader.readSeen(region.region::getScanner, table, hard, conditional));
-      // Puts at or below a tombstone do not show: what stands at their time stamps or above?
-      TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      long since = Long.MAX_VALUE;
-      for (Map.Entry<byte[], RowWrites> row : seen.entrySet()) {
-        long oldest = oldestPut(row.getValue());
-        if (oldest == Long.MAX_VALUE || !region.newest.mayStand(region, row.getKey(), oldest)) continue;
-        put.put(row.getKey(), row.getValue());
-        since = Math.min(since, oldest);
-      }
-      RowReader.addSince(region.region::getScanner, table, put, since, images);
-      images.putAll(RowReader.readRaw(region.region::getScanner, table, raw));
-      for (Map.Entry<byte[], RowWrites> row : rows.entrySet()) {
-        RowImage before = images.get(row.getKey());
+      readRows();
+      for (RowWrites row : rows) {
+        RowImage before = row.before;
         RowImage after = before.copy();
         int last = -1; // of those that are written: HBase drops what comes with one that is vetoed
-        for (int i : row.getValue().operations) {
+        for (int i : row.operations) {
           if (apply(i, before, after)) last = i;
         }
         if (last < 0) continue;
-        region.newest.note(row.getKey(), after.newest());
-        if (raw.containsKey(row.getKey()) && !Fault.UNCOVERED_LEFT_ALONE.isOn()) {
+        region.newest.note(row.row, after.newest());
+        if (before.isRaw() && !Fault.UNCOVERED_LEFT_ALONE.isOn()) {
           for (Cell cell : before.uncovered(after)) {
             if (!table.isOurs(CellUtil.cloneFamily(cell))) continue;
-            add(last, new Put(row.getKey()).add(copy(cell)));
+            add(last, new Put(row.row).add(copy(cell)));
           }
         }
-        if (after.hasHidden()) region.setHiding(row.getKey());
+        if (after.hasHidden()) region.setHiding(row.row);
         if (!region.hasEntries) continue;
         if (building) {
-          rebuild(last, row.getKey(), after);
+          rebuild(last, row.row, after);
         } else {
           compare(last, before, after);
         }
@@ -317,6 +331,41 @@ public final class IndexMaintenance {
         if (others != null) all.addAll(0, Arrays.asList(others));
         batch.addOperationsFromCP(i, all.toArray(new Mutation[0]));
       }
+    }
+
+    /** Most rows need one seek for each family; the maps are for the others. */
+    private void readRows() throws IOException {
+      TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      boolean foreign = building && region.hasLoadedCells();
+      boolean conditional = context.caller.conditions != null;
+      List<byte[]> sorted = rowsOf(rows);
+      long since = Long.MAX_VALUE;
+      try (NewestCells cells = NewestCells.open(region, sorted.get(0), sorted.get(sorted.size() - 1), conditional)) {
+        for (RowWrites row : rows) {
+          if (row.raw || region.isHiding(row.row) || foreign) {
+            raw.put(row.row, row);
+            continue;
+          }
+          row.before = cells == null ? null : cells.read(row.row);
+          if (row.before == null) hard.put(row.row, row);
+          // Puts at or below a tombstone do not show: what stands at their time stamps or above?
+          long oldest = oldestPut(row);
+          if (oldest == Long.MAX_VALUE || !region.newest.mayStand(region, row.row, oldest)) continue;
+          put.put(row.row, row);
+          since = Math.min(since, oldest);
+        }
+      }
+      take(RowReader.readSeen(region.region::getScanner, table, hard, conditional), hard);
+      Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      put.forEach((key, row) -> images.put(key, row.before));
+      RowReader.addSince(region.region::getScanner, table, put, since, images);
+      take(RowReader.readRaw(region.region::getScanner, table, raw), raw);
+    }
+
+    private void take(Map<byte[], RowImage> images, Map<byte[], RowWrites> rows) {
+      rows.forEach((key, row) -> row.before = images.get(key));
     }
 
     /** Time stamp of the oldest cell that is put; Long.MAX_VALUE when none is. */

@@ -5,8 +5,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.ByteBufferKeyValue;
 import org.apache.hadoop.hbase.Cell;
@@ -133,19 +131,6 @@ final class NewestCells implements AutoCloseable {
       if (!read(family, row)) return null;
     }
     return image;
-  }
-
-  /** Images of the rows; those that a scan has to read are put aside. */
-  static <T> void readAll(IndexedRegion region, SortedMap<byte[], T> rows, boolean whole, Map<byte[], RowImage> images,
-      SortedMap<byte[], T> aside) throws IOException {
-    if (rows.isEmpty()) return;
-    try (NewestCells cells = open(region, rows.firstKey(), rows.lastKey(), whole)) {
-      for (Map.Entry<byte[], T> row : rows.entrySet()) {
-        RowImage image = cells == null ? null : cells.read(row.getKey());
-        if (image == null) aside.put(row.getKey(), row.getValue());
-        else images.put(row.getKey(), image);
-      }
-    }
   }
 
   /** A cell of the kind that cells in memory mostly are: HBase compares those faster. */

@@ -97,7 +97,7 @@ final class RowImage {
     final byte[] family;
     final byte[] qualifier;
     final int position; // in the schema; -1: no column is there
-    final List<Version> versions = new ArrayList<>(); // newest first, each time stamp once
+    final List<Version> versions = new ArrayList<>(2); // newest first, each time stamp once
 
     Column(byte[] family, byte[] qualifier, int position) {
       this.family = family;
@@ -121,10 +121,10 @@ final class RowImage {
   private final boolean raw;
   private final Value[] key; // null: the row's key is none of the table's
   private final Column[] columns; // of the schema, by position
-  // Others. Families that the table's columns are not in do not come here.
-  private final TreeMap<byte[], TreeMap<byte[], Column>> strangers;
-  private final List<Column> all = new ArrayList<>(); // those above
-  private final List<Tombstone> tombstones = new ArrayList<>();
+  // Others; null: there are none. Families that the table's columns are not in do not come here.
+  private TreeMap<byte[], TreeMap<byte[], Column>> strangers;
+  private final List<Column> all; // those above
+  private List<Tombstone> tombstones = Collections.emptyList(); // most rows have none
   private int combinations;
 
   /** Raw: all versions and tombstones come. */
@@ -138,7 +138,11 @@ final class RowImage {
     this.raw = raw;
     this.key = key;
     columns = new Column[table.schema.columns.length];
-    strangers = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    all = new ArrayList<>(columns.length);
+  }
+
+  boolean isRaw() {
+    return raw;
   }
 
   private static Value[] keyOf(Schema schema, byte[] row) {
@@ -173,8 +177,12 @@ final class RowImage {
       return columns[position];
     }
     byte[] family = CellUtil.cloneFamily(cell);
-    return strangers.computeIfAbsent(family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
-        .computeIfAbsent(CellUtil.cloneQualifier(cell), q -> added(new Column(family, q, -1)));
+    return strangersOf(family).computeIfAbsent(CellUtil.cloneQualifier(cell), q -> added(new Column(family, q, -1)));
+  }
+
+  private TreeMap<byte[], Column> strangersOf(byte[] family) {
+    if (strangers == null) strangers = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    return strangers.computeIfAbsent(family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR));
   }
 
   private Column added(Column column) {
@@ -188,20 +196,25 @@ final class RowImage {
         columnOf(cell).add(new Version(kept, cell.getTimestamp(), sequence), later);
         break;
       case Delete:
-        tombstones.add(new Tombstone(cell, sequence, true, false));
+        add(new Tombstone(cell, sequence, true, false));
         break;
       case DeleteColumn:
-        tombstones.add(new Tombstone(cell, sequence, false, false));
+        add(new Tombstone(cell, sequence, false, false));
         break;
       case DeleteFamilyVersion:
-        tombstones.add(new Tombstone(cell, sequence, true, true));
+        add(new Tombstone(cell, sequence, true, true));
         break;
       case DeleteFamily:
-        tombstones.add(new Tombstone(cell, sequence, false, true));
+        add(new Tombstone(cell, sequence, false, true));
         break;
       default:
         throw new IllegalArgumentException("a cell of type " + cell.getType());
     }
+  }
+
+  private void add(Tombstone tombstone) {
+    if (tombstones.isEmpty()) tombstones = new ArrayList<>();
+    tombstones.add(tombstone);
   }
 
   /** The same row, to which a batch may be added. */
@@ -213,18 +226,17 @@ final class RowImage {
       if (column.position >= 0) {
         copy.columns[column.position] = other;
       } else {
-        copy.strangers.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
-            .put(column.qualifier, other);
+        copy.strangersOf(column.family).put(column.qualifier, other);
       }
     }
-    copy.tombstones.addAll(tombstones);
+    for (Tombstone tombstone : tombstones) copy.add(tombstone);
     return copy;
   }
 
   private Column find(byte[] family, byte[] qualifier) {
     int position = table.columnOf(family, qualifier);
     if (position >= 0) return columns[position];
-    TreeMap<byte[], Column> others = strangers.get(family);
+    TreeMap<byte[], Column> others = strangers == null ? null : strangers.get(family);
     return others == null ? null : others.get(qualifier);
   }
 
@@ -292,6 +304,7 @@ final class RowImage {
 
   /** Whether any cell of the table's families is visible, or may become visible. */
   private boolean exists() {
+    if (tombstones.isEmpty()) return shows();
     List<Version> maybe = new ArrayList<>();
     for (Column column : all) {
       if (seen(column, maybe) != null || !maybe.isEmpty()) return true;
@@ -301,8 +314,8 @@ final class RowImage {
 
   /** Whether any cell of the table's families is visible. */
   boolean shows() {
-    for (Column column : all) {
-      if (seen(column) != null) return true;
+    for (int i = 0; i < all.size(); ++i) { // without an iterator, here and in newest: for each row that is written
+      if (seen(all.get(i)) != null) return true;
     }
     return false;
   }
@@ -310,8 +323,9 @@ final class RowImage {
   /** The greatest time stamp of all that is known; at least 1. */
   long newest() {
     long newest = 1;
-    for (Column column : all) {
-      if (!column.versions.isEmpty()) newest = Math.max(newest, column.versions.get(0).timestamp);
+    for (int i = 0; i < all.size(); ++i) {
+      List<Version> versions = all.get(i).versions;
+      if (!versions.isEmpty()) newest = Math.max(newest, versions.get(0).timestamp);
     }
     for (Tombstone tombstone : tombstones) newest = Math.max(newest, tombstone.timestamp);
     return newest;
@@ -408,7 +422,7 @@ final class RowImage {
   /** The row's entries in its indexes: by key. */
   Map<Key, IndexEntry> entries(EntryKeys keys) {
     if (key == null || !exists()) return Collections.emptyMap();
-    Map<Key, IndexEntry> entries = new LinkedHashMap<>();
+    Map<Key, IndexEntry> entries = new LinkedHashMap<>(2 * table.schema.indexes.length);
     boolean certain = shows();
     combinations = 0;
     Value[] values = key.clone(); // an index sets all that it looks at
@@ -434,6 +448,7 @@ final class RowImage {
 
   /** The included columns as they show; null: one of them may show another value without a write. */
   private byte[] includedOf(Schema.Index index) {
+    if (index.include.length == 0) return IndexedTable.CERTAIN;
     Value[] values = new Value[columns.length];
     List<Version> maybe = new ArrayList<>();
     for (int position : index.include) {
@@ -483,8 +498,12 @@ final class RowImage {
       addEntries(index, of, at + 1, values, timestamp, certain, keys, entries);
       return;
     }
-    List<Version> states = new ArrayList<>();
     Column column = columns[source];
+    if (tombstones.isEmpty()) {
+      addState(index, of, at, values, column == null ? null : seen(column), timestamp, certain, keys, entries);
+      return;
+    }
+    List<Version> states = new ArrayList<>();
     states.add(column == null ? null : seen(column, states)); // null: NULL
     boolean overlooked = at >= index.columns.length && Fault.HIDDEN_CONDITIONS_OVERLOOKED.isOn();
     if (overlooked) states = states.subList(states.size() - 1, states.size());
@@ -497,10 +516,18 @@ final class RowImage {
       }
     }
     for (Version version : states) {
-      Value value = decode(source, version);
-      values[position] = expression == null ? value : expression.evaluate(value);
-      addEntries(index, of, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp),
-          certain && states.size() == 1, keys, entries);
+      addState(index, of, at, values, version, timestamp, certain && states.size() == 1, keys, entries);
     }
+  }
+
+  /** The entries that the row gives while the column at `at` shows the version; null: it shows nothing. */
+  private void addState(Schema.Index index, int[] of, int at, Value[] values, Version version, long timestamp,
+      boolean certain, EntryKeys keys, Map<Key, IndexEntry> entries) {
+    int source = table.schema.sourceOf(of[at]);
+    Expression expression = table.schema.columns[of[at]].expression;
+    Value value = decode(source, version);
+    values[of[at]] = expression == null ? value : expression.evaluate(value);
+    addEntries(index, of, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp), certain,
+        keys, entries);
   }
 }

@@ -92,7 +92,7 @@ public final class IndexedTable {
     }
   }
 
-  private final List<CellColumns> cellColumns = new ArrayList<>();
+  private final CellColumns[] cellColumns; // an array: each cell of a write is looked up
   private final boolean[] used; // by an index
 
   private IndexedTable(TableDescriptor descriptor, Schema schema, int prefixZeros) {
@@ -124,7 +124,10 @@ public final class IndexedTable {
         indexed.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier, i);
       }
     }
-    columns.forEach((family, ofFamily) -> cellColumns.add(new CellColumns(family, ofFamily)));
+    cellColumns = columns.entrySet()
+                      .stream()
+                      .map(family -> new CellColumns(family.getKey(), family.getValue()))
+                      .toArray(CellColumns[] ::new);
     if (schema.markerFamily != null) addFamily(schema.markerFamily);
     boolean ttl = false;
     for (ColumnFamilyDescriptor family : descriptor.getColumnFamilies()) {

@@ -4,8 +4,17 @@ import java.util.Arrays;
 
 /** Bytes that grow. */
 public final class ByteWriter {
-  private byte[] bytes = new byte[64];
+  private byte[] bytes;
   private int size;
+
+  public ByteWriter() {
+    this(64);
+  }
+
+  /** With room for so many bytes: exactly as many cost one array. */
+  public ByteWriter(int capacity) {
+    bytes = new byte[capacity];
+  }
 
   private void reserve(int more) {
     if (bytes.length - size < more) bytes = Arrays.copyOf(bytes, Math.max(size + more, bytes.length * 2));
@@ -60,7 +69,8 @@ public final class ByteWriter {
     return size;
   }
 
+  /** The bytes so far, which later ones do not change: these go to another array. */
   public byte[] toBytes() {
-    return Arrays.copyOf(bytes, size);
+    return size == bytes.length ? bytes : Arrays.copyOf(bytes, size);
   }
 }

@@ -261,12 +261,23 @@ public final class Codec {
    */
   public static byte[][] indexPrefixes(Schema.Index index, Value[] row) {
     byte[][] prefixes = new byte[index.columns.length][];
-    ByteWriter out = new ByteWriter();
+    ByteWriter out = new ByteWriter(sizeOf(index, row));
     for (int i = 0; i < prefixes.length; ++i) {
       appendIndexed(row[index.columns[i]], out);
       prefixes[i] = out.toBytes();
     }
     return prefixes;
+  }
+
+  /** About the size of the encoded values: exact unless a text has zero bytes or is cut. */
+  private static int sizeOf(Schema.Index index, Value[] row) {
+    int size = 0;
+    for (int column : index.columns) {
+      Value value = row[column];
+      boolean text = value != null && (value.type() == Type.TEXT || value.type() == Type.BYTES);
+      size += value == null ? 1 : text ? Math.min(value.bytes().length, INDEX_VALUE_LIMIT) + 3 : 9;
+    }
+    return size;
   }
 
   /** The same of the encoded values of an entry. */

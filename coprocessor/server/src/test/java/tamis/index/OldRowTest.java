@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.Collections;
 import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -11,6 +12,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import tamis.base.Fault;
 import tamis.hbase.RegionForTest;
+import tamis.pb.Cluster;
 import tamis.pb.Table;
 
 /** The old row as a write finds it: each rule with it and without it, where the row lacks an entry. */
@@ -53,6 +55,28 @@ class OldRowTest {
     assertEquals(0, missedBehindADeletedRow());
     Fault.only(Fault.FAMILY_TOMBSTONES_OVERLOOKED);
     assertEquals(1, missedBehindADeletedRow());
+  }
+
+  private static Put put(String row, long timestamp, String value) {
+    return new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, timestamp, Bytes.toBytes(value));
+  }
+
+  /** Counts missing and foreign entries of a batch that names its rows in no order, and some of them several times. */
+  private static long wrongBehindABatchOfSeveralWritesOfARow() throws Exception {
+    try (RegionForTest test = open(RegionForTest.index(1, "by_a", true, 1))) {
+      test.region.batchMutate(new Mutation[] {put("s", 1000, "old"), put("r", 1000, "old")});
+      test.region.batchMutate(new Mutation[] {put("s", 2000, "v1"), put("r", 3000, "w1"), put("q", 2000, "u"),
+          put("s", 2000, "v2"), put("r", 2000, "w2"), put("s", 2000, "v3")});
+      Cluster.RegionCheck check = Checker.check(test.indexed(), rows -> true);
+      return check.getMissingEntries() + check.getForeignEntries();
+    }
+  }
+
+  @Test
+  void writesOfARowCountInTheOrderOfTheBatch() throws Exception {
+    assertEquals(0, wrongBehindABatchOfSeveralWritesOfARow());
+    Fault.only(Fault.LATER_WRITES_OF_A_ROW_FIRST);
+    assertEquals(2, wrongBehindABatchOfSeveralWritesOfARow());
   }
 
   /** One column of an index stands in a file that is older than the other. */
