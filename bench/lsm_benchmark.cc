@@ -621,8 +621,8 @@ void BesideAWriter(const Arguments& arguments) {
   auto made = lsm::TreeFilter::Create(options);
   if (!made.ok()) Wrong(made.status().message());
   lsm::TreeFilter& tree = **made;
-  (void)tree.MemtableMade(0);
-  tree.ClearDoubts(0, lsm::kNotShown);
+  (void)tree.families().MemtableMade(0);
+  tree.families().ClearDoubts(0, lsm::kNotShown);
   std::vector<uint64_t> live;
   const auto add = [&](uint64_t number) {
     std::vector<uint64_t> hashes(kFileKeys);

@@ -240,7 +240,7 @@ Status Inspect(const Arguments& arguments) {
 Status Unreadable(const StoredDatabase& database, const DatabaseFilter& filter) {
   for (const StoredDatabase::Family& family : database.families()) {
     if (family.handle == nullptr || family.doubts != 0) continue;
-    const lsm::Doubts doubts = filter.tree().DoubtsOf(family.handle->GetID());
+    const lsm::Doubts doubts = filter.tree().families().DoubtsOf(family.handle->GetID());
     if ((doubts & lsm::kNoMemory) != 0) {
       return {StatusCode::kResourceExhausted,
               "there is not enough memory for the keys of column "

@@ -53,7 +53,7 @@ void DatabaseFilter::MayContain(rocksdb::ColumnFamilyHandle* family,
 }
 
 std::string DatabaseFilter::DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
-  return DoubtNames(tree_.DoubtsOf(family->GetID()));
+  return DoubtNames(tree_.families().DoubtsOf(family->GetID()));
 }
 
 void DatabaseFilter::CountLater(uint32_t family) { hooks_->AddUncounted(family); }
@@ -96,12 +96,12 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
     if (!tree().Uncovered(std::move(files)).empty()) hooks_->AddUncounted(id);
   }
   const rocksdb::Comparator* const comparator = handle->GetComparator();
-  if (comparator->timestamp_size() > 0) tree().AddDoubts(id, kTimestamps);
-  if (comparator != rocksdb::BytewiseComparator()) tree().AddDoubts(id, kComparator);
+  if (comparator->timestamp_size() > 0) tree().families().AddDoubts(id, kTimestamps);
+  if (comparator != rocksdb::BytewiseComparator()) tree().families().AddDoubts(id, kComparator);
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
   if (db_ != nullptr) hooks_->ShowHandle(db_->GetRootDB(), handle);
 #endif
-  tree().ClearDoubts(id, kNotShown);
+  tree().families().ClearDoubts(id, kNotShown);
 }
 
 void DatabaseFilter::Start(rocksdb::DB* db,
@@ -109,7 +109,7 @@ void DatabaseFilter::Start(rocksdb::DB* db,
   // All others say that they are none.
   if (!db->TryCatchUpWithPrimary().IsNotSupported()) {
     for (rocksdb::ColumnFamilyHandle* handle : handles) {
-      tree().AddDoubts(handle->GetID(), kSecondary);
+      tree().families().AddDoubts(handle->GetID(), kSecondary);
     }
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
@@ -201,7 +201,8 @@ bool DatabaseFilter::CountAndSettle() noexcept {
 
 std::optional<uint32_t> DatabaseFilter::FamilyOf(const LiveFile& live) const {
   const auto family = hooks_->FamilyNamed(live.family);
-  if (!family.has_value() || (tree_.DoubtsOf(*family) & kForGood) != 0) return std::nullopt;
+  if (!family.has_value() || (tree_.families().DoubtsOf(*family) & kForGood) != 0)
+    return std::nullopt;
   return family;
 }
 
@@ -273,7 +274,7 @@ void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
         const std::lock_guard lock(mutex_);
         if (stops_) return;
       }
-      if ((tree.DoubtsOf(file.family) & kForGood) != 0) continue;
+      if ((tree.families().DoubtsOf(file.family) & kForGood) != 0) continue;
       std::vector<uint64_t> hashes;
       const auto read = ReadSst(db_->GetEnv(), paths[file.number], [&](std::string_view key) {
         const uint64_t hash = tree.HashOf(file.family, key);
@@ -287,7 +288,7 @@ void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
       const auto live = LiveFiles();
       if (std::ranges::any_of(live,
                               [&](const LiveFile& one) { return one.number == file.number; })) {
-        tree.AddDoubts(file.family, kUnreadable);
+        tree.families().AddDoubts(file.family, kUnreadable);
       }
     }
   }

@@ -335,7 +335,7 @@ Status FilteredDB::Import(const rocksdb::ColumnFamilyOptions& options, const std
   Status status = db_->CreateColumnFamilyWithImport(attached, name, import, metadata, handle);
   // It passes through until it is shown, and then because of its files, until they are counted.
   if (status.ok()) {
-    filter_->tree().AddDoubts((*handle)->GetID(), kIngestion);
+    filter_->tree().families().AddDoubts((*handle)->GetID(), kIngestion);
     Show(*handle);
     try {
       filter_->CountLater((*handle)->GetID());

@@ -600,7 +600,7 @@ TEST_F(FilteredDBTest, TellsItsFiguresAndItsStateAsProperties) {
   std::map<std::string, std::string> lines;
   ASSERT_TRUE(db_->GetMapProperty(handles_[0], "tamis.lsm", &lines));
   EXPECT_EQ(lines["state"], "answers");
-  db_->filter().tree().AddDoubts(handles_[0]->GetID(), kComparator);
+  db_->filter().tree().families().AddDoubts(handles_[0]->GetID(), kComparator);
   ASSERT_TRUE(db_->GetProperty(handles_[0], "tamis.lsm", &value));
   EXPECT_NE(value.find("state: passes through: its comparator is not bytewise\n"), value.npos);
   const uint64_t before = number("false_passes");

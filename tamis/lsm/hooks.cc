@@ -43,7 +43,7 @@ bool Attempt(Work&& work) noexcept {
 template <class Work>
 bool Guarded(HookState* state, std::optional<uint32_t> family, Work&& work) noexcept {
   const bool is_done = Attempt(work);
-  if (!is_done && family.has_value()) state->tree().AddDoubts(*family, kNoMemory);
+  if (!is_done && family.has_value()) state->tree().families().AddDoubts(*family, kNoMemory);
   return is_done;
 }
 
@@ -152,7 +152,8 @@ class Listener : public rocksdb::EventListener {
 
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) noexcept override {
     if (Attempt([&] { state_->OnCreated(info); }) || !info.status.ok()) return;
-    if (const auto family = state_->FamilyOf(info)) state_->tree().AddDoubts(*family, kNoMemory);
+    if (const auto family = state_->FamilyOf(info))
+      state_->tree().families().AddDoubts(*family, kNoMemory);
   }
   // A deletion that cannot be noted leaves the copies of its keys, as false positives.
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) noexcept override {
@@ -216,8 +217,8 @@ class WatchedMemtable : public VersionedMemtable {
       : VersionedMemtable(allocator),
         state_(std::move(state)),
         family_(family),
-        filter_(state_->tree().MemtableMade(family, guess)) {}
-  ~WatchedMemtable() override { state_->tree().MemtableGone(family_, filter_.get()); }
+        filter_(state_->tree().families().MemtableMade(family, guess)) {}
+  ~WatchedMemtable() override { state_->tree().families().MemtableGone(family_, filter_.get()); }
 
   void Watch(std::unique_ptr<rocksdb::MemTableRep> memtable) { memtable_ = std::move(memtable); }
 
@@ -260,7 +261,7 @@ class WatchedMemtable : public VersionedMemtable {
   void MarkReadOnly() override { memtable_->MarkReadOnly(); }
   // Its file is installed, and was counted before that.
   void MarkFlushed() override {
-    state_->tree().MemtableGone(family_, filter_.get());
+    state_->tree().families().MemtableGone(family_, filter_.get());
     memtable_->MarkFlushed();
   }
   void Get(const rocksdb::LookupKey& key, void* arguments,
@@ -383,7 +384,7 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
   if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
   if (!collection.has_value()) {
     // A file that no collector of ours has seen: its keys leave the memtable, and are not counted.
-    if (const auto family = FamilyOf(info)) tree_->AddDoubts(*family, kUnreadable);
+    if (const auto family = FamilyOf(info)) tree_->families().AddDoubts(*family, kUnreadable);
     return;
   }
   const bool is_compaction = info.reason == rocksdb::TableFileCreationReason::kCompaction;
@@ -436,7 +437,7 @@ void HookState::NameFamily(const std::string& name, uint32_t id) {
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = families_.emplace(name, id);
   if (is_new || at->second == id) return;
-  tree_->AddDoubts(at->second, kDropped);
+  tree_->families().AddDoubts(at->second, kDropped);
   at->second = id;
 }
 
@@ -455,7 +456,7 @@ std::optional<uint32_t> HookState::FamilyOf(const rocksdb::TableFileCreationInfo
 void HookState::AddUncounted(uint32_t family) {
   {
     const std::lock_guard lock(mutex_);
-    tree_->AddDoubts(family, kIngestion);
+    tree_->families().AddDoubts(family, kIngestion);
     uncounted_.insert(family);
   }
   Wake();
@@ -463,7 +464,7 @@ void HookState::AddUncounted(uint32_t family) {
 
 void HookState::ArrivalBegan(uint32_t family) {
   const std::lock_guard lock(mutex_);
-  tree_->AddDoubts(family, kIngestion);
+  tree_->families().AddDoubts(family, kIngestion);
   arriving_.insert(family);
 }
 
@@ -494,7 +495,7 @@ void HookState::HaveCounted(const std::set<uint32_t>& families) {
   const std::lock_guard lock(mutex_);
   for (const uint32_t family : families) {
     if (!uncounted_.contains(family) && !arriving_.contains(family)) {
-      tree_->ClearDoubts(family, kIngestion);
+      tree_->families().ClearDoubts(family, kIngestion);
     }
   }
 }
@@ -535,16 +536,16 @@ void HookState::CheckMemtables(uint32_t family) {
   if (tree_->faults().ignore_bypass) return;
   // Memtables of ours can be flushed meanwhile, but no new one is made. One ends when RocksDB takes
   // it from its list, under its mutex; and the one that is written is ours, but not immutable.
-  uint64_t ours = tree_->MemtableCount(family);
+  uint64_t ours = tree_->families().MemtableCount(family);
   std::optional<uint64_t> immutable;
   while (true) {
     immutable = ImmutableMemtables(family);
-    const uint64_t now = tree_->MemtableCount(family);
+    const uint64_t now = tree_->families().MemtableCount(family);
     if (now == ours) break;
     ours = now;
   }
   if (ours == 0) return;  // they are not watched, which is a doubt of its own
-  if (!immutable.has_value() || *immutable + 1 > ours) tree_->AddDoubts(family, kBypass);
+  if (!immutable.has_value() || *immutable + 1 > ours) tree_->families().AddDoubts(family, kBypass);
 }
 
 void HookState::OnMemtableSealed(const std::string& family_name) {
@@ -556,9 +557,9 @@ void HookState::OnMemtableSealed(const std::string& family_name) {
 void HookState::OnMemtableFlushed(const std::string& family_name) {
   const std::lock_guard lock(handles_mutex_);
   const auto family = FamilyNamed(family_name);
-  if (db_ != nullptr && family.has_value() && (tree_->DoubtsOf(*family) & kBypass) != 0 &&
-      ImmutableMemtables(*family) == 0u) {
-    tree_->ClearDoubts(*family, kBypass);
+  if (db_ != nullptr && family.has_value() &&
+      (tree_->families().DoubtsOf(*family) & kBypass) != 0 && ImmutableMemtables(*family) == 0u) {
+    tree_->families().ClearDoubts(*family, kBypass);
   }
 }
 

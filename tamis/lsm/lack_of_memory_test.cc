@@ -45,7 +45,7 @@ class LackOfMemoryTest : public testing::Test {
     std::filesystem::remove_all(path_ + "/keys");
     std::filesystem::create_directories(path_);
     auto tree = *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
-    tree->ClearDoubts(0, kNotShown);
+    tree->families().ClearDoubts(0, kNotShown);
     return tree;
   }
   static TreeFilter::File File(uint64_t number) {
@@ -76,7 +76,7 @@ TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedPutsItsFamilyInDoubt) {
     rocksdb::Options options;
     AttachTo(state, static_cast<rocksdb::DBOptions*>(&options));
     AttachTo(state, static_cast<rocksdb::ColumnFamilyOptions*>(&options));
-    const auto memtable = tree.MemtableMade(0);
+    const auto memtable = tree.families().MemtableMade(0);
     tree.EndCounting();
     tree.FileCreated(File(1), Hashes(tree, 1000, 1100), {});
     rocksdb::TablePropertiesCollectorFactory::Context context;
@@ -105,7 +105,7 @@ TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedPutsItsFamilyInDoubt) {
     EXPECT_EQ(Denied(tree, 1000, 1100), 0u);
     const uint64_t failed = FailingAllocations::failed();
     if (failed == 0) {
-      EXPECT_EQ(tree.DoubtsOf(0), 0u);
+      EXPECT_EQ(tree.families().DoubtsOf(0), 0u);
       EXPECT_FALSE(tree.MayContain(0, "absent"));
     }
     return failed;
@@ -167,10 +167,10 @@ TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedPutsItsFamilyInDoubt) {
     for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(db->Put({}, Key(i), "v").ok());
     EXPECT_EQ(Denied(tree, 0, 10), 0u);
     // A later memtable, which is watched, does not clear the family of the doubt.
-    (void)tree.MemtableMade(0);
+    (void)tree.families().MemtableMade(0);
     EXPECT_EQ(Denied(tree, 0, 10), 0u);
-    EXPECT_TRUE(turn > 0 || (tree.DoubtsOf(0) & kNoMemory) != 0);
-    EXPECT_TRUE(failed > 0 || tree.DoubtsOf(0) == 0);
+    EXPECT_TRUE(turn > 0 || (tree.families().DoubtsOf(0) & kNoMemory) != 0);
+    EXPECT_TRUE(failed > 0 || tree.families().DoubtsOf(0) == 0);
     return failed;
   });
 }
@@ -211,7 +211,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
     TreeFilter& tree = state->tree();
     rocksdb::Options options;
     AttachTo(state, static_cast<rocksdb::DBOptions*>(&options));
-    const auto memtable = tree.MemtableMade(0);
+    const auto memtable = tree.families().MemtableMade(0);
     state->NameFamily("default", 0);
     tree.EndCounting();
     tree.FileCreated(File(1), Hashes(tree, 0, 100), {});
@@ -243,9 +243,9 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
     }
     uint64_t failed = FailingAllocations::failed();
     EXPECT_TRUE(tree.MayContain(0, "in file 9"));
-    EXPECT_NE(tree.DoubtsOf(0) & (kIngestion | kNoMemory), 0u);
+    EXPECT_NE(tree.families().DoubtsOf(0) & (kIngestion | kNoMemory), 0u);
     tree.FileCreated(File(3), Hashes(tree, 0, 200), 5);
-    tree.ClearDoubts(0, kIngestion | kNoMemory);
+    tree.families().ClearDoubts(0, kIngestion | kNoMemory);
     if (failed == 0) {
       const FailingAllocations failing(turn, only_one);
       for (const auto& deletion : deletions) options.listeners[0]->OnTableFileDeleted(deletion);
@@ -261,7 +261,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
 TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
   ForEachAllocation([&](uint64_t turn, bool only_one) -> uint64_t {
     const auto tree = MakeTree();
-    const auto memtable = tree->MemtableMade(0);
+    const auto memtable = tree->families().MemtableMade(0);
     tree->EndCounting();
     tree->FileCreated(File(1), Hashes(*tree, 0, 300), {});
     tree->FileCreated(File(2), Hashes(*tree, 200, 400), {});
@@ -306,8 +306,8 @@ TEST_F(LackOfMemoryTest, ACountingThatWasBrokenOffGoesOn) {
         }
       }
       const auto tree = *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
-      tree->ClearDoubts(0, kNotShown);
-      const auto memtable = tree->MemtableMade(0);
+      tree->families().ClearDoubts(0, kNotShown);
+      const auto memtable = tree->families().MemtableMade(0);
       const std::vector<TreeFilter::File> files = {File(1), File(2), File(3)};
       std::vector<std::vector<uint64_t>> hashes;
       for (uint64_t i = 1; i <= 3; ++i) {

@@ -26,7 +26,7 @@
 // goes on when it is called again.
 //
 // Threads: all members may be called from any thread at any time. Locks are taken in the order
-// settling_, writer_, mutex_; readers take none.
+// settling_, that of writer_, mutex_; readers take none.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -35,7 +35,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,33 +44,16 @@
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/lsm/column_families.h"
 #include "tamis/lsm/faults.h"
 #include "tamis/lsm/file_ledger.h"
+#include "tamis/lsm/filter_writer.h"
 #include "tamis/lsm/grace_period.h"
 #include "tamis/lsm/key_file.h"
 #include "tamis/lsm/key_file_directory.h"
-#include "tamis/lsm/memtable_filters.h"
 #include "tamis/lsm/shared_quotient_filter.h"
 
 namespace tamis::lsm {
-
-// Why a column family passes through: a set of bits.
-using Doubts = uint32_t;
-inline constexpr Doubts kCounting = 1;     // its files are being counted
-inline constexpr Doubts kNotShown = 2;     // its handle was not shown, so its kind is not known
-inline constexpr Doubts kMemtables = 4;    // its memtables do not report their keys
-inline constexpr Doubts kComparator = 8;   // not bytewise: equal keys may differ in their bytes
-inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
-inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
-inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
-inline constexpr Doubts kSecondary = 128;  // another process writes the database
-inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new one of its name
-inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
-inline constexpr Doubts kBypass = 1024;    // a memtable of it was not made by our factory
-// Doubts that stay until the database is opened again; the files of such a family need not be
-// known.
-inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
-std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
 
 class TreeFilter {
  public:
@@ -91,7 +73,6 @@ class TreeFilter {
     std::shared_ptr<rocksdb::FileSystem> files = rocksdb::FileSystem::Default();
   };
   static Result<std::unique_ptr<TreeFilter>> Create(Options options);
-  ~TreeFilter();
 
   // --- questions: false is certain -------------------------------------------------------------
 
@@ -107,23 +88,8 @@ class TreeFilter {
   // For the figures: `count` of the keys that the filter let pass were not in the database.
   void NoteFalsePasses(uint32_t family, uint64_t count) const;
 
-  // --- column families -------------------------------------------------------------------------
-
-  // A new family has the doubts kNotShown and kMemtables until they are cleared. When AddDoubts has
-  // returned, every reader knows of the doubts and passes keys of the family through. It waits for
-  // the readers that are inside of MayContain, so a reader must not call it.
-  void AddDoubts(uint32_t family, Doubts doubts) noexcept;
-  void ClearDoubts(uint32_t family, Doubts doubts) noexcept;
-  Doubts DoubtsOf(uint32_t family) const;  // with kCounting
-
-  // A memtable is made: each key must be added to the returned filter before it goes into the
-  // memtable. `guess`: how many keys there will be, for the first memtables of a family.
-  std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
-  // A memtable ends: its keys are in files that are counted, or gone for good.
-  void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
-  const Faults& faults() const { return options_.faults; }
-  // Memtables that were made and have not ended: the one that is written, and immutable ones.
-  uint64_t MemtableCount(uint32_t family) const;
+  ColumnFamilies& families() { return families_; }
+  const ColumnFamilies& families() const { return families_; }
   uint64_t HashOf(uint32_t family, std::string_view key) const;
 
   // --- files -----------------------------------------------------------------------------------
@@ -162,7 +128,7 @@ class TreeFilter {
   // leaves more of it free.
   void MakeRoom(uint64_t keys);
   void EndCounting();
-  bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
+  bool IsCounting() const { return families_.IsCounting(); }
 
   // --- settling --------------------------------------------------------------------------------
 
@@ -198,14 +164,9 @@ class TreeFilter {
   bool IsExact();
 
   const Options& options() const { return options_; }
+  const Faults& faults() const { return options_.faults; }
 
  private:
-  static constexpr uint32_t kMaxFamilies = 4096;  // ids beyond pass through
-
-  struct Family {
-    explicit Family(GracePeriod* grace) : memtables(grace) {}
-    MemtableFilters memtables;
-  };
   struct alignas(64) Counters {
     std::atomic<uint64_t> asked{0};
     std::atomic<uint64_t> excluded{0};
@@ -214,39 +175,14 @@ class TreeFilter {
 
   explicit TreeFilter(Options options);
 
-  KeyFileHeader HeaderOf(const File& file) const;
-  Result<KeyFile> OpenKeyFile(const File& file) const;
-  // Sorts and writes; false when there is no key file now.
-  bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
-  void MarkBad(FileNumber number);  // its key file
-  Family* MakeFamily(uint32_t id);
   // Neither covered nor gone.
   std::vector<File> Uncounted(std::vector<File> files) const;
-  const Family* FamilyOf(uint32_t id) const;
-  const Family* FamilyThatAnswers(uint32_t id) const;  // none: it passes through
   // How many of the keys, kMost at most, are not there. REQUIRES: a guard is held, since before
   // the family's doubts were looked at.
   template <size_t kMost>
-  size_t Ask(const Family& family, std::span<const uint64_t> hashes, bool* answers) const;
+  size_t Ask(const MemtableFilters& memtables, std::span<const uint64_t> hashes,
+             bool* answers) const;
   void Note(uint64_t asked, uint64_t excluded) const;
-
-  // REQUIRES for the following: writer_ is held.
-  SharedQuotientFilter::Keys Keys();
-  using OpenedFiles = std::map<FileNumber, KeyFile>;
-  bool AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
-                  std::vector<uint64_t>* hashes);
-  // The files counted before the settlement that is under way, or after it. nullopt when the keys
-  // of one are not known.
-  std::optional<std::vector<File>> CountedFiles(bool settled) const;
-  void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
-             bool is_family_certain);
-  void Trim();
-
-  // REQUIRES: settling_ is held.
-  // The settlement that is under way, if any, from where it was broken off; part by part, between
-  // which others may write.
-  void ApplySettlement();
-  void RemoveStale();
 
   const Options options_;
   uint64_t seed_ = 0;
@@ -254,20 +190,14 @@ class TreeFilter {
   mutable GracePeriod grace_;
   std::unique_ptr<SharedQuotientFilter> filter_;
   std::unique_ptr<KeyFileDirectory> key_files_;
-  std::array<std::atomic<Family*>, kMaxFamilies> families_{};
-  std::array<std::atomic<Doubts>, kMaxFamilies> doubts_;        // here, to add some without memory
-  std::atomic<bool> counting_{true};                            // for the first time
+  std::unique_ptr<FilterWriter> writer_;  // of filter_, and of what is counted
+  ColumnFamilies families_;
   mutable std::array<Counters, GracePeriod::kSlots> counters_;  // a thread's own
 
   mutable std::mutex settling_;
-  mutable std::mutex writer_;  // of filter_, and of what is counted
-  bool awaits_keys_ = false;   // room was made for keys that are being counted; by writer_
-  mutable std::mutex mutex_;   // of all below
+  mutable std::mutex mutex_;  // of all below
   FileLedger ledger_;
-  std::optional<FileLedger::Settlement> settlement_;
   std::vector<std::vector<uint64_t>> late_;  // of the fault count_after_install
-  uint64_t touched_ = 0;
-  uint64_t compared_ = 0;
 };
 
 }  // namespace tamis::lsm

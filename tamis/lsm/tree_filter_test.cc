@@ -84,7 +84,7 @@ class World {
                                     .faults = options_.faults});
     ASSERT_TRUE(tree.ok()) << tree.status();
     tree_ = *std::move(tree);
-    tree_->ClearDoubts(kFamily, kNotShown);
+    tree_->families().ClearDoubts(kFamily, kNotShown);
     // The log brings back what was in memtables, and numbers come again.
     Keys recovered;
     for (const auto& memtable : memtables_) recovered.merge(Keys(memtable->keys));
@@ -99,7 +99,7 @@ class World {
 
   void NewMemtable() {
     auto memtable = std::make_shared<Memtable>();
-    memtable->filter = tree_->MemtableMade(kFamily);
+    memtable->filter = tree_->families().MemtableMade(kFamily);
     memtables_.push_back(std::move(memtable));
   }
 
@@ -147,7 +147,7 @@ class World {
     doing.push_back([=, this] { tree_->FileCreated(file, HashesOf(memtable->keys), {}); });
     doing.push_back([=, this] { live_[file.number] = memtable->keys; });
     doing.push_back([=, this] {
-      tree_->MemtableGone(kFamily, memtable->filter.get());
+      tree_->families().MemtableGone(kFamily, memtable->filter.get());
       std::erase(memtables_, memtable);
     });
     doings_.push_back(std::move(doing));
@@ -233,7 +233,7 @@ class World {
   void IngestUnannounced() {
     const auto file = NewFile();
     for (uint64_t i = random_.Uniform(60) + 1; i > 0; --i) live_[file.number].insert(RandomKey());
-    tree_->AddDoubts(kFamily, kIngestion);
+    tree_->families().AddDoubts(kFamily, kIngestion);
     ++unannounced_;
   }
 
@@ -325,12 +325,12 @@ class World {
     }
     tree_->EndCounting();
     counting_ = false;
-    if (unannounced == unannounced_) tree_->ClearDoubts(kFamily, kIngestion);
+    if (unannounced == unannounced_) tree_->families().ClearDoubts(kFamily, kIngestion);
     Check();
   }
 
   void SettleAll() {
-    if (counting_ || (tree_->DoubtsOf(kFamily) & kIngestion) != 0) CountUnknown();
+    if (counting_ || (tree_->families().DoubtsOf(kFamily) & kIngestion) != 0) CountUnknown();
     if (!tree_->Reconcile([this] { return LiveFiles(); }).empty()) CountUnknown();
     Check();
     const TreeFilter::Figures figures = tree_->figures();
@@ -429,14 +429,14 @@ TEST(TreeFilterTest, NewDoubtWaitsForReadersThatDidNotKnowOfIt) {
   };
   auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
   tree->EndCounting();
-  tree->ClearDoubts(0, kNotShown);
-  const auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
   std::thread reader([&] { EXPECT_FALSE(tree->MayContain(0, "a")); });
   while (!is_asking) std::this_thread::yield();
   // Two who add the same: neither of them is let go before the reader is.
-  std::thread other([&] { tree->AddDoubts(0, kUnreadable); });
-  while ((tree->DoubtsOf(0) & kUnreadable) == 0) std::this_thread::yield();
-  tree->AddDoubts(0, kUnreadable);
+  std::thread other([&] { tree->families().AddDoubts(0, kUnreadable); });
+  while ((tree->families().DoubtsOf(0) & kUnreadable) == 0) std::this_thread::yield();
+  tree->families().AddDoubts(0, kUnreadable);
   is_added = true;
   EXPECT_TRUE(has_left);
   reader.join();
@@ -457,18 +457,18 @@ TEST(TreeFilterTest, ReadersAskTheMemtablesFirst) {
       if (between) between();
     };
     auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
-    tree->ClearDoubts(0, kNotShown);
+    tree->families().ClearDoubts(0, kNotShown);
     int missed = 0;
-    auto memtable = tree->MemtableMade(0);
+    auto memtable = tree->families().MemtableMade(0);
     tree->EndCounting();
     for (int i = 0; i < 50; ++i) {
       const std::string key = "key" + std::to_string(i);
       const uint64_t hash = tree->HashOf(0, key);
-      const auto next = tree->MemtableMade(0);
+      const auto next = tree->families().MemtableMade(0);
       memtable->Add(hash);
       between = [&] {
         tree->FileCreated({.number = static_cast<uint64_t>(i) + 1}, {hash}, {});
-        tree->MemtableGone(0, memtable.get());
+        tree->families().MemtableGone(0, memtable.get());
       };
       missed += !tree->MayContain(0, key);
       if (!is_wrong) between();  // the key was found in the memtable, so `between` was not called
@@ -522,24 +522,24 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   const std::string directory =
       testing::TempDir() + "tree_filter_doubts." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
-  EXPECT_EQ(tree->DoubtsOf(0), kCounting | kNotShown | kMemtables);
+  EXPECT_EQ(tree->families().DoubtsOf(0), kCounting | kNotShown | kMemtables);
   EXPECT_TRUE(tree->MayContain(0, "a"));
   tree->EndCounting();
-  tree->ClearDoubts(0, kNotShown);
-  EXPECT_EQ(DoubtNames(tree->DoubtsOf(0)), "its memtables are not watched");
+  tree->families().ClearDoubts(0, kNotShown);
+  EXPECT_EQ(DoubtNames(tree->families().DoubtsOf(0)), "its memtables are not watched");
   EXPECT_TRUE(tree->MayContain(0, "a"));
-  const auto memtable = tree->MemtableMade(0);
-  EXPECT_EQ(tree->DoubtsOf(0), 0u);
+  const auto memtable = tree->families().MemtableMade(0);
+  EXPECT_EQ(tree->families().DoubtsOf(0), 0u);
   EXPECT_FALSE(tree->MayContain(0, "a"));
   EXPECT_TRUE(tree->MayContain(1, "a"));  // a family of which nothing is known
   EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
-  EXPECT_EQ(tree->MemtableMade(1u << 30), nullptr);
-  tree->MemtableGone(1u << 30, memtable.get());
-  tree->ClearDoubts(1u << 30, kNotShown | kMemtables);
+  EXPECT_EQ(tree->families().MemtableMade(1u << 30), nullptr);
+  tree->families().MemtableGone(1u << 30, memtable.get());
+  tree->families().ClearDoubts(1u << 30, kNotShown | kMemtables);
   EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
-  tree->AddDoubts(0, kIngestion);
+  tree->families().AddDoubts(0, kIngestion);
   EXPECT_TRUE(tree->MayContain(0, "a"));
-  tree->ClearDoubts(0, kIngestion);
+  tree->families().ClearDoubts(0, kIngestion);
   std::vector<std::string_view> keys(100, "a");
   memtable->Add(tree->HashOf(0, "b"));
   keys[70] = "b";
@@ -555,7 +555,7 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
 
 TEST(TreeFilterTest, ItsEndFreesTheMemtablesFilters) {
   auto tree = *TreeFilter::Create({.writes_files = false});
-  const std::weak_ptr<MemtableFilter> memtable = tree->MemtableMade(3);
+  const std::weak_ptr<MemtableFilter> memtable = tree->families().MemtableMade(3);
   EXPECT_FALSE(memtable.expired());
   tree.reset();
   EXPECT_TRUE(memtable.expired());
@@ -567,8 +567,8 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   std::filesystem::remove_all(directory);
   std::ofstream(directory) << "a file";
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->ClearDoubts(0, kNotShown);
-  const auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   std::vector<uint64_t> all;
   for (uint64_t file = 1; file <= 50; ++file) {
@@ -602,8 +602,8 @@ TEST(TreeFilterTest, DamagedSectionsMakeNoShardWithoutTheirKeys) {
   for (uint64_t place = 1; place < 10; ++place) {
     std::filesystem::remove_all(directory);
     auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
-    tree->ClearDoubts(0, kNotShown);
-    const auto memtable = tree->MemtableMade(0);
+    tree->families().ClearDoubts(0, kNotShown);
+    const auto memtable = tree->families().MemtableMade(0);
     tree->EndCounting();
     const auto create = [&](FileNumber file) {
       std::vector<uint64_t> hashes;
@@ -654,8 +654,8 @@ TEST(TreeFilterTest, SettlingMakesHalfEmptyShardsAnew) {
   const std::string directory = testing::TempDir() + "tree_filter_trim." + std::to_string(getpid());
   std::filesystem::remove_all(directory);
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
-  tree->ClearDoubts(0, kNotShown);
-  const auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   constexpr uint64_t kKeys = 5000;
   std::vector<uint64_t> hashes;
@@ -701,8 +701,8 @@ TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
       testing::TempDir() + "tree_filter_stale." + std::to_string(getpid());
   std::filesystem::remove_all(directory);
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->ClearDoubts(0, kNotShown);
-  const auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   constexpr int kKeys = 5000;
   for (uint64_t file = 1; file <= 3; ++file) {
@@ -756,8 +756,8 @@ TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
     const bool only_reads = !sizes.empty();
     auto tree = *TreeFilter::Create(
         {.directory = directory, .shard_keys = 4096, .writes_files = !only_reads});
-    tree->ClearDoubts(0, kNotShown);
-    const auto memtable = tree->MemtableMade(0);
+    tree->families().ClearDoubts(0, kNotShown);
+    const auto memtable = tree->families().MemtableMade(0);
     tree->BeginCounting();
     std::vector<TreeFilter::File> files;
     for (uint64_t i = 1; i <= kFiles; ++i) files.push_back({.number = i, .identity = identity(i)});
@@ -854,8 +854,8 @@ TEST(TreeFilterTest, LooksAtEachFileOnceToTellWhatIsCovered) {
 TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) {
   const std::string directory = testing::TempDir() + "tree_filter_sure." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->ClearDoubts(9, kNotShown);
-  const auto memtable = tree->MemtableMade(9);
+  tree->families().ClearDoubts(9, kNotShown);
+  const auto memtable = tree->families().MemtableMade(9);
   tree->EndCounting();
   TreeFilter::File file{.number = 1, .family = 9};
   file.identity[0] = 1;
@@ -880,8 +880,8 @@ TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) 
 TEST(TreeFilterTest, OutputOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
-  tree->ClearDoubts(0, kNotShown);
-  const auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   const uint64_t hash = tree->HashOf(0, "a");
   for (const bool is_announced : {true, false}) {
@@ -913,8 +913,8 @@ TEST(TreeFilterTest, ReadersBesideEveryEvent) {
   const std::string directory =
       testing::TempDir() + "tree_filter_threads." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 300});
-  tree->ClearDoubts(0, kNotShown);
-  auto memtable = tree->MemtableMade(0);
+  tree->families().ClearDoubts(0, kNotShown);
+  auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   std::atomic<uint64_t> written{0};
   std::atomic<bool> done{false};
@@ -944,11 +944,11 @@ TEST(TreeFilterTest, ReadersBesideEveryEvent) {
       memtable->Add(hashes.back());
       ++written;
     }
-    auto flushed = std::exchange(memtable, tree->MemtableMade(0));
+    auto flushed = std::exchange(memtable, tree->families().MemtableMade(0));
     tree->FileCreated({.number = next}, hashes, {});
     files[next] = hashes;
     live.push_back(next++);
-    tree->MemtableGone(0, flushed.get());
+    tree->families().MemtableGone(0, flushed.get());
     if (live.size() > 4) {
       std::vector<uint64_t> all;
       for (const FileNumber number : live) {

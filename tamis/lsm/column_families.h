@@ -1,0 +1,85 @@
+// ColumnFamilies: the column families of a tree: the filters of their memtables, and why some of
+// them pass through.
+//
+// A family about which anything is in doubt gives no answers: every key may be there. All pass
+// through until EndCounting, since the files that were there before are not counted yet.
+//
+// Threads: safe; readers take no lock. The GracePeriod outlives it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tamis/lsm/grace_period.h"
+#include "tamis/lsm/memtable_filters.h"
+
+namespace tamis::lsm {
+
+// Why a column family passes through: a set of bits.
+using Doubts = uint32_t;
+inline constexpr Doubts kCounting = 1;     // its files are being counted
+inline constexpr Doubts kNotShown = 2;     // its handle was not shown, so its kind is not known
+inline constexpr Doubts kMemtables = 4;    // its memtables do not report their keys
+inline constexpr Doubts kComparator = 8;   // not bytewise: equal keys may differ in their bytes
+inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
+inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
+inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
+inline constexpr Doubts kSecondary = 128;  // another process writes the database
+inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new one of its name
+inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
+inline constexpr Doubts kBypass = 1024;    // a memtable of it was not made by our factory
+// Doubts that stay until the database is opened again; the files of such a family need not be
+// known.
+inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
+std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
+
+class ColumnFamilies {
+ public:
+  explicit ColumnFamilies(GracePeriod* grace);
+  ~ColumnFamilies();
+
+  // The filters of the family's memtables; nullptr: it passes through. REQUIRES: a guard of the
+  // GracePeriod is held, since before this call.
+  const MemtableFilters* Answering(uint32_t id) const {
+    if (id >= kMaxFamilies) return nullptr;
+    const MemtableFilters* const family = families_[id].load(std::memory_order_acquire);
+    const bool answers = !IsCounting() && doubts_[id].load(std::memory_order_acquire) == 0;
+    return answers ? family : nullptr;
+  }
+
+  // A new family has the doubts kNotShown and kMemtables until they are cleared. When AddDoubts has
+  // returned, every reader knows of the doubts and passes keys of the family through. It waits for
+  // the readers that are inside of MayContain, so a reader must not call it.
+  void AddDoubts(uint32_t family, Doubts doubts) noexcept;
+  void ClearDoubts(uint32_t family, Doubts doubts) noexcept;
+  Doubts DoubtsOf(uint32_t family) const;  // with kCounting
+
+  bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
+  void EndCounting() { counting_.store(false, std::memory_order_release); }
+
+  // A memtable is made: each key must be added to the returned filter before it goes into the
+  // memtable. `guess`: how many keys there will be, for the first memtables of a family.
+  std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
+  // A memtable ends: its keys are in files that are counted, or gone for good.
+  void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
+  // Memtables that were made and have not ended: the one that is written, and immutable ones.
+  uint64_t MemtableCount(uint32_t family) const;
+  uint64_t MemtableBytes() const;  // of all families
+
+ private:
+  static constexpr uint32_t kMaxFamilies = 4096;  // ids beyond pass through
+
+  MemtableFilters* Make(uint32_t id);
+
+  GracePeriod* const grace_;
+  std::mutex mutex_;  // of whoever makes a family
+  std::array<std::atomic<MemtableFilters*>, kMaxFamilies> families_{};
+  std::array<std::atomic<Doubts>, kMaxFamilies> doubts_;  // here, to add some without memory
+  std::atomic<bool> counting_{true};                      // for the first time
+};
+
+}  // namespace tamis::lsm
