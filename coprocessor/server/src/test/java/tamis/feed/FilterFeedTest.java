@@ -170,11 +170,17 @@ class FilterFeedTest {
   @Test
   void repliesAreCutAtTheirBound() throws Exception {
     poll(1, 0);
+    poll(2, 0); // the events are kept for this one
     for (int region = 1; region <= 4; ++region) closed(region);
     int bytes =
         Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(1).setSequence(1).build().getSerializedSize();
     options.replyBytes = 2 * bytes;
-    assertEquals(2, poll(1, 0).getTo());
+    Cluster.PollReply cut = poll(1, 0);
+    assertEquals(2, cut.getTo());
+    assertEquals(0, cut.getLeaseNs(), "puts may be acknowledged whose events it lacks");
+    Cluster.PollReply next = poll(1, 1);
+    assertEquals(3, next.getTo(), "the event that it has does not count");
+    assertEquals(2, next.getEventsCount());
     options.replyBytes = 2 * bytes - 1;
     assertEquals(1, poll(1, 0).getTo());
     options.replyBytes = 0;
@@ -353,18 +359,29 @@ class FilterFeedTest {
 
   // ---- Puts
 
+  /** No lease and no patience ends before the test does: whoever waits goes on because it is woken. */
+  private void waitForEver() {
+    options.lookNs = NEVER;
+    options.leaseNs = NEVER;
+    options.patienceNs = NEVER;
+    options.maxQueuedNs = NEVER;
+  }
+
+  private Cluster.PollReply pollForEver(long coordinator, long applied) throws InterruptedException {
+    return feed.poll(request(coordinator, applied).build(), () -> now + NEVER);
+  }
+
   @Test
   void putsThatWaitCrowdTheServer() throws Exception {
-    options.lookNs = NEVER;
+    waitForEver();
     options.maxWaiting = 1;
-    options.leaseNs = 1000 * SECOND;
     assertFalse(feed.isCrowded());
-    poll(1, 0);
+    pollForEver(1, 0);
     long number = closed(1);
     boolean[] acknowledged = new boolean[1];
     Thread put = new Thread(() -> {
       try {
-        acknowledged[0] = feed.waitAcknowledged(number, now + SECOND);
+        acknowledged[0] = feed.waitAcknowledged(number, now + NEVER);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
@@ -373,7 +390,7 @@ class FilterFeedTest {
     while (feed.waiting() == 0) Thread.yield();
     assertEquals(1, feed.waiting());
     assertTrue(feed.isCrowded());
-    poll(1, number);
+    pollForEver(1, number);
     put.join();
     assertTrue(acknowledged[0]);
     assertEquals(0, feed.waiting());
@@ -396,18 +413,18 @@ class FilterFeedTest {
 
   @Test
   void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
-    options.lookNs = NEVER;
+    waitForEver();
     options.maxWaiting = 1;
     assertTrue(feed.awaitRoom(Long.MAX_VALUE));
-    poll(1, 0);
+    pollForEver(1, 0);
     long number = closed(1);
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     AtomicReference<Boolean> room = new AtomicReference<>();
-    Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
-    now += options.patienceNs / 2;
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + NEVER), acknowledged);
+    now += SECOND;
     Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
     assertEquals(1, feed.waiting());
-    poll(1, number);
+    pollForEver(1, number);
     put.join();
     queued.join();
     assertTrue(acknowledged.get());
@@ -416,41 +433,84 @@ class FilterFeedTest {
 
   @Test
   void queuedPutGoesOnOnceItsOwnEventIsAcknowledged() throws Exception {
-    options.lookNs = NEVER;
+    waitForEver();
     options.maxWaiting = 1;
-    poll(1, 0);
+    pollForEver(1, 0);
     long ofQueued = closed(1);
     long ofWaiting = closed(2);
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     AtomicReference<Boolean> goesOn = new AtomicReference<>();
-    Thread put = waiting(() -> feed.waitAcknowledged(ofWaiting, now + SECOND), acknowledged);
+    Thread put = waiting(() -> feed.waitAcknowledged(ofWaiting, now + NEVER), acknowledged);
     Thread queued = waiting(() -> feed.awaitRoom(ofQueued), goesOn);
-    poll(1, ofQueued);
+    pollForEver(1, ofQueued);
     queued.join();
     assertTrue(goesOn.get());
     assertEquals(1, feed.waiting());
     assertTrue(feed.awaitRoom(ofQueued), "nothing to wait for");
-    poll(1, ofWaiting);
+    pollForEver(1, ofWaiting);
     put.join();
     assertTrue(acknowledged.get());
   }
 
   @Test
   void onePollAcknowledgesAllPutsThatWait() throws Exception {
-    options.lookNs = NEVER;
-    poll(1, 0);
+    waitForEver();
+    pollForEver(1, 0);
     List<AtomicReference<Boolean>> acknowledged = new ArrayList<>();
     List<Thread> puts = new ArrayList<>();
     for (int i = 0; i < 8; ++i) {
       long number = closed(i);
       acknowledged.add(new AtomicReference<>());
-      puts.add(waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged.get(i)));
+      puts.add(waiting(() -> feed.waitAcknowledged(number, now + NEVER), acknowledged.get(i)));
     }
     assertEquals(8, feed.waiting());
-    poll(1, feed.last());
+    pollForEver(1, feed.last());
     for (Thread put : puts) put.join();
     for (AtomicReference<Boolean> each : acknowledged) assertTrue(each.get());
     assertEquals(0, feed.waiting());
+  }
+
+  /** Each wakes the next one, in whatever order they began to wait. */
+  @Test
+  void putsAreWokenByTheirOwnEvents() throws Exception {
+    waitForEver();
+    pollForEver(1, 0);
+    long[] numbers = {closed(1), closed(2), closed(3)};
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread[] puts = new Thread[3];
+    for (int i : new int[] {2, 0, 1}) {
+      puts[i] = waiting(() -> feed.waitAcknowledged(numbers[i], now + NEVER), acknowledged);
+    }
+    for (int i = 0; i < 3; ++i) {
+      pollForEver(1, numbers[i]);
+      puts[i].join();
+      assertEquals(2 - i, feed.waiting());
+    }
+  }
+
+  @Test
+  void putsThatQueueAreWokenOneAfterTheOther() throws Exception {
+    waitForEver();
+    options.maxWaiting = 1;
+    pollForEver(1, 0);
+    AtomicReference<Boolean> result = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(closed(1), now + NEVER), result);
+    List<Thread> queued = new ArrayList<>();
+    for (int i = 0; i < 3; ++i) {
+      long region = i + 2;
+      queued.add(
+          waiting(() -> feed.awaitRoom(Long.MAX_VALUE) && feed.waitAcknowledged(closed(region), now + NEVER), result));
+    }
+    for (Thread next : queued) {
+      pollForEver(1, feed.last());
+      put.join();
+      put = next;
+      while (feed.waiting() == 0) Thread.yield();
+      assertEquals(1, feed.waiting());
+    }
+    pollForEver(1, feed.last());
+    put.join();
+    assertTrue(feed.awaitRoom(Long.MAX_VALUE));
   }
 
   /** Returns whether a put is refused while another one waits for a coordinator that says nothing. */
@@ -459,11 +519,12 @@ class FilterFeedTest {
     poll(1, 0);
     poll(2, 0);
     long number = closed(1);
+    long later = closed(2);
     poll(2, number); // only one of them is stuck
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
     now += options.patienceNs;
-    poll(2, number);
+    poll(2, later); // which acknowledges no put
     AtomicReference<Boolean> room = new AtomicReference<>(true);
     Thread queued = new Thread(() -> {
       try {
