@@ -360,6 +360,46 @@ TEST(BloomChain, PartsThatContradictThemselvesAreRefused) {
   EXPECT_FALSE(refused([](Parts& parts) { parts.links[0].entries = (uint64_t{1} << 62) - 1; }));
 }
 
+TEST(BloomChain, SizesOfLinksWhoseSumOverflowsAreRefused) {
+  BloomChain::Parts parts = PartsOf(ThreeLinks());
+  parts.links[0].size = parts.size + 1;
+  parts.links[1].size = ~uint64_t{0};
+  parts.links[2].size = 0;
+  EXPECT_EQ(BloomChain::FromParts(std::move(parts), kNoLimit).status().code(),
+            StatusCode::kDataLoss);
+}
+
+// Others may have put more into a link than it was made for.
+TEST(BloomChain, OverfullLinkIsFull) {
+  BloomChain::Parts parts = PartsOf(ThreeLinks());
+  const uint64_t more = parts.links[2].entries + 1 - parts.links[2].size;
+  parts.links[2].size += more;
+  parts.size += more;
+  auto chain = BloomChain::FromParts(std::move(parts), kNoLimit);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  for (int i = 0; chain->Add("new" + std::to_string(i), kNoLimit) != BloomChain::Added::kNew; ++i) {
+    ASSERT_LT(i, 1000);
+  }
+  EXPECT_EQ(chain->links().size(), 4u);
+}
+
+TEST(BloomChain, MaxCapacityIsThatOfTheChainWhenNoFurtherLinkFits) {
+  for (const uint32_t growth : {0u, 1u, 2u, 4u}) {
+    SCOPED_TRACE("growth " + std::to_string(growth));
+    constexpr uint64_t kGreatestBytes = 3000;
+    BloomChain chain = Make({.error_rate = 0.01, .capacity = 50, .growth = growth});
+    const uint64_t most = chain.MaxCapacity(kGreatestBytes);
+    BloomChain::Added added = BloomChain::Added::kNew;
+    for (int i = 0; added != BloomChain::Added::kTooLarge && added != BloomChain::Added::kFull;
+         ++i) {
+      added = chain.Add(std::to_string(i), kGreatestBytes);
+      ASSERT_EQ(chain.MaxCapacity(kGreatestBytes), most);
+    }
+    EXPECT_EQ(chain.Capacity(), most);
+    EXPECT_EQ(chain.links().size() > 1, growth > 0);
+  }
+}
+
 // Filters of others may be rounded to a power of two.
 TEST(BloomChain, LinkOf2ToTheN2BitsIsTakenAndAnotherIsRefused) {
   for (const uint8_t n2 : {uint8_t{0}, uint8_t{5}, uint8_t{6}, uint8_t{7}, uint8_t{63}}) {

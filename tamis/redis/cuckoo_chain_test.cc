@@ -391,6 +391,10 @@ TEST(CuckooChain, PartsThatContradictThemselvesAreRefused) {
   EXPECT_TRUE(alone(1, 1, 32768, 2));
   EXPECT_FALSE(alone(1, 1, 32768, 5)) << "2^60 bytes";
   EXPECT_FALSE(alone(uint64_t{1} << 61, 255, 1, 1)) << "more than 2^64 bytes";
+  Parts parts = {.buckets = 1, .bucket_size = 1, .max_iterations = 1, .expansion = 32768};
+  parts.tables.resize(6);  // the last one of 2^75 bytes
+  EXPECT_EQ(CuckooChain::FromParts(std::move(parts), kNoLimit).status().code(),
+            StatusCode::kDataLoss);
 }
 
 TEST(CuckooChain, SpoiltChainMayContainEverythingAndIsLoadedAndCopiedAsSuch) {
