@@ -102,8 +102,7 @@ Status Search::ReadRowsOf(const std::vector<Row>& entries) {
     if (!row.has_value()) break;
     rows.push_back(std::move(row->row));
   }
-  explain_.AddCounts(search.explain_);
-  servers_asked_.merge(search.servers_asked_);
+  account_.AddPart(search.account_);
   first_->Add(entries, std::move(rows), [this](const std::string& key) {
     if (merge_.has_value()) merge_->Forget(key);
   });
@@ -136,15 +135,16 @@ Result<std::optional<RowGroup>> Search::NextFound() {
 Status Search::Begin() {
   TAMIS_RETURN_IF_ERROR(options_.predicate.Validate(*schema_));
   deadline_ = context_->executor->Now() + options_.timeout;
-  explain_.table = schema_->name;
-  explain_.predicate = options_.predicate.ToString(*schema_);
+  account_.explain.table = schema_->name;
+  account_.explain.predicate = options_.predicate.ToString(*schema_);
   MakePlanFor(options_.predicate, options_.order);
-  explain_.index = plan_.index;
-  explain_.terms = plan_.terms;
-  explain_.reason = plan_.reason;
+  account_.explain.index = plan_.index;
+  account_.explain.terms = plan_.terms;
+  account_.explain.reason = plan_.reason;
   sorts_ = !options_.order.empty() && !plan_.order.has_value();
-  if (sorts_) explain_.reason += "; no index gives the order, so that all of them are sorted here";
-  if (!options_.remark.empty()) explain_.reason += "; " + options_.remark;
+  if (sorts_)
+    account_.explain.reason += "; no index gives the order, so that all of them are sorted here";
+  if (!options_.remark.empty()) account_.explain.reason += "; " + options_.remark;
   nulls_follow_ = plan_.order.has_value() && plan_.order->nulls_follow;
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
@@ -152,7 +152,7 @@ Status Search::Begin() {
   if (plan_.order.has_value() && plan_.order->index != nullptr &&
       FirstRows::Applies(*schema_, *plan_.order, options_) && MayAskSeveralRegions()) {
     first_.emplace(schema_, *plan_.order->index, options_.order);
-    explain_.reason += FirstRows::kReason;
+    account_.explain.reason += FirstRows::kReason;
   }
   if (merge_.has_value()) merge_->SetLimit(limit());
   return Status::Ok();
@@ -268,8 +268,8 @@ void Search::Exclude() {
     }
     Erase(sub_range++);
   }
-  excluded_.Add(never_asked);
-  explain_.routing_time += context_->executor->Now() - before;
+  account_.NoteExcluded(never_asked);
+  account_.explain.routing_time += context_->executor->Now() - before;
 }
 
 // Where sub-ranges wait depends on the map: they are placed anew.
@@ -354,14 +354,14 @@ Status Search::Advance() {
   RefreshMap();  // last: sending finds keys that have no server
   auto answer = answers_.Next({.deadline = NextLook(), .cancelled = options_.cancelled});
   const Time answered = context_->executor->Now();
-  explain_.server_time += answered - now;  // a single request is carried out by this thread
+  account_.explain.server_time += answered - now;  // a single request is carried out by this thread
   if (!answer.has_value()) return Status::Ok();
   if (answer->question == 0) return TakeMap(std::get<1>(answer->value));
   auto request = requests_.extract(answer->question);
   if (request.empty()) return Status::Ok();  // given up before
   due_.End(request.mapped().due);
   Status status = TakeReply(request.mapped(), std::get<0>(std::move(answer->value)));
-  explain_.merge_time += context_->executor->Now() - answered;
+  account_.explain.merge_time += context_->executor->Now() - answered;
   return status;
 }
 
@@ -607,7 +607,7 @@ void Search::SendOne(Request request, Time now, bool alone) {
   }
   for (const Part& part : request.parts) part.sub_range->asked = true;
   request.load = std::make_shared<ServerLoads::Request>(&context_->loads, request.server);
-  ++explain_.requests;
+  ++account_.explain.requests;
   const size_t number = next_request_++;
   auto send = [context = context_, server = request.server, message = request.request,
                to = answers_.To(number)] {
@@ -664,31 +664,15 @@ bool Search::ReadTotals(const pb::FoundRow& found, RowGroup* group) {
     if (!totals.ok()) return false;
     group->totals.push_back(*std::move(totals));
   }
-  ++explain_.groups_with_totals;
+  ++account_.explain.groups_with_totals;
   return true;
 }
 
 // Takes in what a region says of its part.
 bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* result) {
   SubRange& sub_range = *part.sub_range;
-  const auto& counters = result->counters();
-  explain_.index_seeks += counters.index_seeks();
-  explain_.entries_read += counters.entries_read();
-  explain_.rows_read += counters.rows_read();
-  explain_.rows_from_entries += counters.rows_from_entries();
-  for (const pb::IndexUse& use : counters.uses()) {
-    pb::IndexUse& sum = uses_[use.index_id()];
-    // A region is one, however many pages it answers with.
-    const bool first = sub_range.resume.empty();
-    sum.set_led(sum.led() + (first ? use.led() : 0));
-    sum.set_joined(sum.joined() + (first ? use.joined() : 0));
-    sum.set_entries_expected(sum.entries_expected() + use.entries_expected());
-    sum.set_entries_read(sum.entries_read() + use.entries_read());
-    explain_.entries_expected += use.entries_expected();
-  }
-  explain_.cells_undecodable += counters.cells_undecodable();
-  explain_.rows_unparsed += counters.rows_unparsed();
-  if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
+  // A region is one, however many pages it answers with.
+  account_.NoteCounters(part.region_id, result->counters(), sub_range.resume.empty());
   if (result->region_id() != part.region_id || result->start() != sub_range.range.start) {
     Failed(part.sub_range, Unavailable("region server " + server + " answered for other keys"));
     return true;
@@ -701,9 +685,9 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     if (result->groups()) {
       if (found.count() == 0) return false;
       group.count = found.count();
-      ++explain_.groups;
+      ++account_.explain.groups;
     } else if (!KeyFormat(*schema_).Decode(found.key(), &group.row).ok()) {
-      ++explain_.rows_unparsed;  // no row of the table
+      ++account_.explain.rows_unparsed;  // no row of the table
       continue;
     }
     if (!DecodeRow(*schema_, found.row(), &group.row).ok()) return false;
@@ -713,8 +697,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     if (merge_.has_value()) keys.push_back(found.key());
   }
   fetched_ += rows_found;
-  servers_asked_.insert(server);
-  rows_of_region_[part.region_start] += rows_found;
+  account_.NoteRows(server, part.region_start, rows_found);
   // The part of the sub-range that the region did not hold is asked again.
   const std::string& end = sub_range.range.end;
   const bool shorter = !result->end().empty() && (end.empty() || result->end() < end);
@@ -734,7 +717,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   // A page of groups is taken together with the position behind it, or not at all: each of its rows
   // is then counted once, however often the page is asked for.
   const bool first_of_parts =
-      result->groups() && !result->resume().empty() && in_parts_.insert(part.region_id).second;
+      result->groups() && !result->resume().empty() && account_.NoteInParts(part.region_id);
   if (!first_of_parts || !context_->options.faults.page_added_twice) {
     sub_range.resume = result->resume();
   }
@@ -755,72 +738,8 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
 
 void Search::Conclude() {
   if (!regions_) return;
-  explain_.regions_total = regions_->size();
-  explain_.regions_excluded_by_key = 0;
-  std::set<std::string> servers;
-  for (const RegionInfo& region : *regions_) {
-    servers.insert(region.server);
-    if (!plan_.keys.Overlaps({region.start, region.end})) ++explain_.regions_excluded_by_key;
-  }
-  explain_.servers_total = servers.size();
-  explain_.rows_returned = first_.has_value() ? first_->given() : given_;
-  explain_.regions_asked = rows_of_region_.size();
-  explain_.servers_asked = servers_asked_.size();
-  explain_.regions_scanned = scanned_.size();
-  explain_.regions_in_parts = in_parts_.size();
-  explain_.uses.clear();
-  for (const auto& [index_id, use] : uses_) {
-    const IndexSpec* index = schema_->FindIndex(index_id);
-    explain_.uses.push_back({.index = index == nullptr ? std::string(Explain::kRows) : index->name,
-                             .led = use.led(),
-                             .joined = use.joined(),
-                             .entries_expected = use.entries_expected(),
-                             .entries_read = use.entries_read()});
-  }
-  if (plan_.routing.kind == RoutingTerm::Kind::kAll) return ConcludeRegions(nullptr);
-  const GlobalIndex::Reasons reasons = context_->global->Explain(
-      schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now(),
-      /*each_excluded=*/regions_->size() <= options_.explained_regions);
-  ConcludeRegions(&reasons);
-  explain_.regions_excluded_by_filter = reasons.excluded_by_filter;
-  explain_.regions_excluded_by_cells = reasons.excluded_by_cells;
-  explain_.regions_excluded_by_range = reasons.excluded_by_range;
-  explain_.regions_unknown = reasons.unknown;
-  const std::set<std::string> candidates(reasons.candidates.begin(), reasons.candidates.end());
-  explain_.false_positive_regions =
-      static_cast<uint64_t>(std::ranges::count_if(rows_of_region_, [&](const auto& region) {
-        return region.second == 0 && candidates.contains(region.first);
-      }));
-}
-
-// `reasons` is null where no filter was asked.
-void Search::ConcludeRegions(const GlobalIndex::Reasons* reasons) {
-  explain_.regions.clear();
-  if (regions_->size() > options_.explained_regions) return;
-  using Outcome = Explain::Outcome;
-  std::unordered_map<std::string_view, Outcome> decided;  // by start key
-  if (reasons != nullptr) {
-    for (const std::string& start : reasons->candidates) decided[start] = Outcome::kInVain;
-    for (const auto& [start, reason] : reasons->excluded) {
-      decided[start] = reason == GlobalIndex::Reason::kRange   ? Outcome::kByRange
-                       : reason == GlobalIndex::Reason::kCells ? Outcome::kByCells
-                                                               : Outcome::kByFilter;
-    }
-  }
-  const Outcome undecided = reasons == nullptr ? Outcome::kInVain : Outcome::kUnknown;
-  for (const RegionInfo& region : *regions_) {
-    const auto found = decided.find(region.start);
-    const bool is_excluded = found != decided.end() && found->second != Outcome::kInVain;
-    const auto rows = rows_of_region_.find(region.start);
-    Outcome outcome = is_excluded ? found->second : Outcome::kNotAsked;
-    if (!plan_.keys.Overlaps({region.start, region.end})) outcome = Outcome::kByKey;
-    if (rows != rows_of_region_.end()) {
-      outcome = rows->second > 0         ? Outcome::kHit
-                : found != decided.end() ? Outcome::kInVain
-                                         : undecided;
-    }
-    explain_.regions.push_back({.id = region.id.number(), .outcome = outcome});
-  }
+  account_.Conclude(*context_, *schema_, plan_, *regions_, options_.explained_regions,
+                    first_.has_value() ? first_->given() : given_);
 }
 
 }  // namespace tamis

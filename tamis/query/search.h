@@ -32,6 +32,7 @@
 #include "tamis/query/ordered_merge.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
+#include "tamis/query/search_account.h"
 #include "tamis/query/search_options.h"
 #include "tamis/query/sub_range.h"
 #include "tamis/table/row.h"
@@ -50,7 +51,7 @@ class Search final : public FoundRows {
   // After an early end: the work done so far.
   const Explain& explain() override {
     Conclude();
-    return explain_;
+    return account_.explain;
   }
 
  private:
@@ -118,7 +119,6 @@ class Search final : public FoundRows {
   uint64_t RequestLimit() const;
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
-  void ConcludeRegions(const GlobalIndex::Reasons* reasons);
 
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;
@@ -156,13 +156,7 @@ class Search final : public FoundRows {
   uint64_t fetched_ = 0;  // rows in sub-ranges or given
   uint64_t given_ = 0;
   Status last_failure_;
-  Explain explain_;
-  std::unordered_map<std::string, uint64_t> rows_of_region_;  // by start key, of regions asked
-  KeyRanges excluded_;  // by filters and never asked, for explain
-  std::set<std::string> servers_asked_;
-  std::set<uint64_t> scanned_;
-  std::set<uint64_t> in_parts_;
-  std::map<uint32_t, pb::IndexUse> uses_;  // by index
+  SearchAccount account_;
 };
 
 }  // namespace tamis
