@@ -1,15 +1,11 @@
 package tamis.search;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
-import tamis.base.Fault;
 import tamis.base.StatusException;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
@@ -17,20 +13,17 @@ import tamis.region.IndexedTable;
 import tamis.region.ReadView;
 import tamis.region.Rights;
 import tamis.region.RowCursor;
-import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 import tamis.table.Schema;
-import tamis.table.Value;
 
 /**
  * Answers ranges of a search request in one region each, from one snapshot; described at tamis::Searcher. SearchPlan is
  * the request, parsed once for all of its regions that follow the same schema; SearchCost chooses what is read,
- * SearchPage holds what was found and the limits. Threads: exclusive access.
+ * StreamWalk goes along the leading stream, CandidateRows are read and checked, SearchPage holds what was found and the
+ * limits. Threads: exclusive access.
  */
 public final class Searcher {
-  private static final int BATCH = 32; // rows read at once
-
   private final IndexedTable table;
   private final Schema schema;
   private final SearchPlan plan;
@@ -66,21 +59,6 @@ public final class Searcher {
           .setEpoch(range.getEpoch())
           .setError(StatusException.errorOf(e, region.isLeaving()))
           .build();
-    }
-  }
-
-  /** A row to look at, and where the search stands once that is done. */
-  private static final class Candidate {
-    final byte[] key;
-    final byte[] position;
-    final Schema.Index named; // of the entry that is the position; null: that is none
-    final Value[] row; // where the entry gives it, or null
-
-    Candidate(byte[] key, byte[] position, Schema.Index named, Value[] row) {
-      this.key = key;
-      this.position = position;
-      this.named = named;
-      this.row = row;
     }
   }
 
@@ -170,7 +148,7 @@ public final class Searcher {
         }
       }
       page.position = leader.equality() ? position.byRowKey(leader.index.id) : position.byEntry(leader.index.id);
-      return leader.equality() ? walkKeys(leader) : walkEntries(leader);
+      return new StreamWalk(schema, plan, rows, cost, page, leader).walk();
     }
 
     // ---- Ways to the rows
@@ -190,6 +168,7 @@ public final class Searcher {
     }
 
     private boolean takeRows(RowCursor opened) throws IOException {
+      CandidateRows candidates = new CandidateRows(plan, rows, cost, page);
       try (RowCursor cursor = opened) {
         while (!cursor.ended()) {
           if (page.isFull()) return false;
@@ -198,223 +177,22 @@ public final class Searcher {
           byte[] key = CellUtil.cloneRow(cells.get(0));
           ++page.candidates;
           ++page.counts.rowsRead;
-          consider(new Candidate(key, key, null, null), cells);
+          candidates.takeStored(key, cells);
           page.comeTo(key);
         }
       }
       return true;
     }
 
-    /** By the row keys of the leader that are in all joined streams, in their order. */
-    private boolean walkKeys(BranchStreams.Stream leader) throws IOException, DamagedBytesException {
-      final int leastMoves = 16; // so that a request comes some way
-      List<Candidate> batch = new ArrayList<>();
-      byte[] target = page.afterLast();
-      byte[] passed = Key.EMPTY; // no key up to it is in all streams, but for those in the batch
-      int moves = 0;
-      boolean ended = false;
-      while (!ended) {
-        byte[] next = leader.byKey.seek(target); // where the leader, or the next stream that lacks the target, goes on
-        ended = next == null;
-        boolean everywhere = !ended;
-        if (everywhere && !Arrays.equals(next, target)) {
-          passed = target;
-          target = next;
-          ++moves;
-        }
-        for (int i = 0; everywhere && i < cost.leaps().size(); ++i) {
-          next = cost.leaps().get(i).byKey.seek(target);
-          everywhere = next != null && Arrays.equals(next, target);
-          ended = next == null;
-        }
-        if (everywhere && !cost.isInJoined(target)) {
-          everywhere = false;
-          next = Key.after(target);
-        }
-        if (everywhere && batch.isEmpty() && leader.groups != null) {
-          if (page.isPageFull()) return false;
-          if (countKey(leader, target)) {
-            if (page.isFull()) return false;
-            target = Key.after(target);
-            continue;
-          }
-        }
-        if (everywhere) {
-          Value[] row =
-              leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.entryValue());
-          batch.add(new Candidate(target, target, null, row));
-          target = Key.after(target);
-        } else if (!ended) {
-          passed = target;
-          target = next;
-          ++moves;
-        }
-        boolean stop = !ended && moves >= leastMoves && passed.length > 0 && page.isPastDeadline();
-        if (batch.size() >= BATCH || ended || stop) {
-          boolean all = considerBatch(batch);
-          if (all && stop && Key.compare(passed, page.position.last) > 0) page.position = page.position.at(passed);
-          if (!all || stop || (page.isFull() && !ended)) return false;
-          cost.joinStreams();
-        }
-      }
-      return true;
-    }
-
-    /** By the entries of the leader whose row keys are in all joined streams, in their order. */
-    private boolean walkEntries(BranchStreams.Stream leader) throws IOException, DamagedBytesException {
-      List<Candidate> batch = new ArrayList<>();
-      long batchSize = batchSize(0);
-      long considered = 0;
-      long leftOut = 0;
-      for (byte[] entry = leader.byEntry.next(); entry != null; entry = leader.byEntry.next()) {
-        if (batch.isEmpty() && leader.groups != null) {
-          if (page.isPageFull()) return false;
-          boolean counted = countEntry(leader, entry);
-          if (counted && page.isFull()) return false;
-          if (counted) continue;
-        }
-        byte[] key = Codec.rowKeyOf(schema, leader.index, entry);
-        boolean outside = !page.isIn(key);
-        if (outside || !cost.isInJoined(key)) {
-          // Many of them must not hold up a reply, and the next one begins behind them.
-          if (outside || ++leftOut % SearchCost.ROW_COST == 0) ++page.candidates;
-          if (batch.isEmpty()) page.comeTo(entry);
-          if (!page.isFull()) continue;
-          considerBatch(batch);
-          return false;
-        }
-        Value[] row = leader.rows == null
-            ? null
-            : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.value());
-        batch.add(new Candidate(key, entry, leader.index, row));
-        if (batch.size() < batchSize) continue;
-        considered += batch.size();
-        if (!considerBatch(batch) || page.isFull()) return false;
-        batchSize = batchSize(considered);
-        cost.joinStreams();
-      }
-      return considerBatch(batch);
-    }
-
-    // ---- Counting by entries
-
-    /** Counts the row of an entry where its values say to which group it belongs; else it is false. */
-    private boolean countEntry(BranchStreams.Stream leader, byte[] entry) throws DamagedBytesException {
-      int deciding = leader.groups.decidingBytes(entry);
-      int keyAt = leader.groups.keyOffset(entry, deciding);
-      if (page.isIn(entry, keyAt)) {
-        if (!IndexedTable.isCertain(leader.byEntry.value())) return false;
-        EntryGroups.Known known = leader.groups.find(entry, deciding, page.generation());
-        if (known == null) {
-          known = learn(leader, deciding, Arrays.copyOf(entry, keyAt), Arrays.copyOfRange(entry, keyAt, entry.length));
-        }
-        if (known == null) return false;
-        count(known);
-      }
-      ++page.candidates;
-      page.comeTo(entry);
-      return true;
-    }
-
-    /** The same for a row key that the leader has found. */
-    private boolean countKey(BranchStreams.Stream leader, byte[] key) throws DamagedBytesException {
-      if (!IndexedTable.isCertain(leader.byKey.entryValue())) return false;
-      byte[] values = leader.byKey.values();
-      int deciding = leader.groups.decidingBytes(values);
-      EntryGroups.Known known = leader.groups.find(values, deciding, page.generation());
-      if (known == null) known = learn(leader, deciding, values, key);
-      if (known == null) return false;
-      count(known);
-      ++page.candidates;
-      page.comeTo(key);
-      return true;
-    }
-
-    /** Null: the entry does not prove its row. */
-    private EntryGroups.Known learn(BranchStreams.Stream leader, int deciding, byte[] values, byte[] key) {
-      Value[] row = leader.rows.read(values, key, IndexedTable.CERTAIN); // no included column is needed
-      if (row == null) return null;
-      boolean matches = plan.matches((int) page.position.branch, row);
-      RowGroups.Group group = matches ? page.findGroup(plan.encode(row)) : null;
-      return leader.groups.remember(values, deciding, group, page.generation());
-    }
-
-    private void count(EntryGroups.Known known) {
-      ++page.counts.rowsFromEntries;
-      if (known.group != null) page.add(known.group);
-    }
-
     /** Null: the time is over. */
     private boolean takeLeast(LeastEntries least) throws IOException {
       if (least == null) return false;
-      List<Candidate> batch = new ArrayList<>();
+      CandidateRows candidates = new CandidateRows(plan, rows, cost, page);
       for (Map.Entry<Key, byte[]> entry : least.inOrder()) {
-        batch.add(new Candidate(entry.getValue(), entry.getKey().bytes(), null, null));
-        if (batch.size() >= BATCH && !considerBatch(batch)) return false;
+        candidates.add(entry.getValue(), entry.getKey().bytes(), null, null);
+        if (candidates.size() >= CandidateRows.BATCH && !candidates.take()) return false;
       }
-      return considerBatch(batch) && !least.dropped();
-    }
-
-    /**
-     * Candidates that are read at once, after so many. A search in an order is often one for its first rows: no more
-     * are read than the page needs if they match as often as those before.
-     */
-    private long batchSize(long considered) {
-      if (!page.inOrder) return BATCH;
-      long missing = Math.max(0, page.maxRows - page.rows());
-      return Math.max(1, Math.min(BATCH, missing * (considered + 1) / (page.rows() + 1)));
-    }
-
-    // ---- Rows
-
-    /**
-     * Reads the rows of the candidates that lack them, and takes those that match. False when the page became full
-     * before the last of them; its position says what is done, which is at least the first of them.
-     */
-    private boolean considerBatch(List<Candidate> batch) throws IOException {
-      if (batch.isEmpty()) return true;
-      List<Candidate> taken = new ArrayList<>(batch);
-      batch.clear();
-      List<byte[]> keys = new ArrayList<>();
-      for (Candidate candidate : taken) {
-        if (candidate.row == null) keys.add(candidate.key);
-      }
-      Map<Key, List<Cell>> read = keys.isEmpty() ? Collections.emptyMap() : rows.read(keys);
-      for (Candidate candidate : taken) {
-        if (page.isPageFull()) return false;
-        ++page.candidates;
-        if (candidate.row != null) {
-          ++page.counts.rowsFromEntries;
-          takeIfMatching(candidate.key, candidate.row);
-        } else {
-          ++page.counts.rowsRead;
-          List<Cell> cells = read.get(new Key(candidate.key));
-          if (cells != null) consider(candidate, cells);
-        }
-        page.comeTo(candidate.position);
-      }
-      return true;
-    }
-
-    private void consider(Candidate candidate, List<Cell> cells) {
-      byte[] key = candidate.key;
-      Value[] row = rows.decode(key, cells, page.counts);
-      if (row == null || !isNamedBy(candidate, row)) return;
-      cost.sample(key, row);
-      takeIfMatching(key, row);
-    }
-
-    private void takeIfMatching(byte[] key, Value[] row) {
-      if (plan.matches((int) page.position.branch, row)) page.add(key, plan.encode(row));
-    }
-
-    /**
-     * A row has an entry for each state that may come to show behind a tombstone, too; in the order of entries it is
-     * returned by the one of the state that it shows.
-     */
-    private boolean isNamedBy(Candidate candidate, Value[] row) {
-      if (candidate.named == null || Fault.ANY_ENTRY_NAMES_ITS_ROW.isOn()) return true;
-      return Arrays.equals(candidate.position, Codec.entryOf(candidate.named, row, candidate.key));
+      return candidates.take() && !least.dropped();
     }
   }
 }
