@@ -2,6 +2,7 @@ package tamis.hbase;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -12,6 +13,7 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Hbck;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -27,10 +29,10 @@ import tamis.table.Key;
 import tamis.table.Value;
 
 /**
- * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who then
- * expires it although its session lives. Meanwhile one client puts a new value after the other, and two others speak to
- * the old server alone: one searches it for the last value that was acknowledged, one is a coordinator that listens to
- * it. An answer without that value, or a region left out, is a row missed.
+ * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who is then
+ * told to expire it although its session lives. Meanwhile one client puts a new value after the other, and two others
+ * speak to the old server alone: one searches it for the last value that was acknowledged, one is a coordinator that
+ * listens to it. An answer without that value, or a region left out, is a row missed.
  *
  *   ZombieDrive HBASE_LOCAL DIRECTORY pause|cut
  *
@@ -207,7 +209,7 @@ public final class ZombieDrive {
       } else {
         hold = true;
         cluster.run("cut", "master", role);
-        admin.move(old.getRegion().getEncodedNameAsBytes()); // what the master cannot tell it
+        expire(old.getServerName()); // what the master cannot tell it
       }
       awaitMove();
       long before = acknowledged.get();
@@ -225,6 +227,13 @@ public final class ZombieDrive {
           + " old server answered " + answers + " searches, " + late + " of them after that, and refused " + refusals
           + "; it granted " + leases + " leases; missed by searches: " + missed + ", left out: " + leftOut);
       return missed.get() + leftOut.get() == 0 ? DriveEnd.GOOD : DriveEnd.ROW_MISSED;
+    }
+  }
+
+  /** As an operator does by HBCK2. Not all masters give a server up that they cannot reach while its session lives. */
+  private void expire(ServerName server) throws IOException {
+    try (Hbck hbck = connection.getHbck()) {
+      hbck.scheduleServerCrashProcedures(Collections.singletonList(server));
     }
   }
 
