@@ -284,6 +284,9 @@ void Connection::Send(Call call, Done done) {
     header.mutable_cell_block_meta()->set_length(static_cast<uint32_t>(call.cells.size()));
   }
   if (call.priority != 0) header.set_priority(call.priority);
+  for (const auto& [name, value] : call.trace) {
+    (*header.mutable_trace_info()->mutable_headers())[name] = value;
+  }
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(call.deadline - Clock::now()).count();
   header.set_timeout(static_cast<uint32_t>(std::clamp<int64_t>(left, 1, 1 << 30)));

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -76,6 +77,8 @@ struct Call {
   std::string cells;
   uint32_t priority = 0;  // above 10: the server uses handlers reserved for such calls
   Deadline deadline;
+  // The headers of the client's trace context, "traceparent" for one, for HBase's own spans.
+  std::map<std::string, std::string> trace = {};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {

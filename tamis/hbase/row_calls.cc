@@ -57,7 +57,8 @@ Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string metho
            .cells = {},
            .priority = call.priority,
            .deadline = call.timeout ? std::min(deadline, Clock::now() + *call.timeout)
-                                    : session.CallDeadline(deadline)};
+                                    : session.CallDeadline(deadline),
+           .trace = call.trace};
   const auto lane = call.waits ? Channels::Lane::kPolls : Channels::Lane::kNormal;
   const Reply reply = co_await session.Send(
       session.channels.To(server.address, "ClientService", lane), std::move(one));
@@ -236,7 +237,11 @@ Task<Result<std::string>> ExecService(Session& session, std::string table, std::
   region_call.make = [&](const Region& region) {
     auto request = std::make_shared<pb::CoprocessorServiceRequest>(ToProto(call, row));
     ToProto(region, request->mutable_region());
-    return Call{.method = {}, .parameter = std::move(request), .cells = {}, .deadline = {}};
+    return Call{.method = {},
+                .parameter = std::move(request),
+                .cells = {},
+                .deadline = {},
+                .trace = call.trace};
   };
   auto reply = co_await CallRegion(session, std::move(region_call));
   if (!reply.ok()) co_return reply.status();

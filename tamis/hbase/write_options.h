@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,8 @@ struct ServiceCall {
   // The call is idempotent and may be sent again.
   bool repeat = false;
   std::optional<std::chrono::milliseconds> timeout;  // for one try; default: the client's
+  // The headers of the client's trace context, "traceparent" for one, for HBase's own spans.
+  std::map<std::string, std::string> trace = {};
 };
 
 // The result of a service call.

@@ -134,6 +134,15 @@ std::shared_ptr<Message> NewMessage(const std::string& server,
   return message;
 }
 
+// By the names of the standard's HTTP headers, as HBase's servers look for them.
+template <class Request>
+std::map<std::string, std::string> TraceOf(const Request& request) {
+  std::map<std::string, std::string> headers;
+  if (!request.trace().parent().empty()) headers["traceparent"] = request.trace().parent();
+  if (!request.trace().state().empty()) headers["tracestate"] = request.trace().state();
+  return headers;
+}
+
 template <class Reply>
 void Ask(std::shared_ptr<Message> message, Callback<Reply> done) {
   message->done = [server = message->server, done = std::move(done)](hbase::ServiceReply reply) {
@@ -147,6 +156,7 @@ void Ask(std::shared_ptr<Message> message, Callback<Reply> done) {
 void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
   auto message = NewMessage(name_, link_, IdsOf(request.regions()), "Mutate", request,
                             TimeoutOf(request.timeout_ns()));
+  message->call.trace = TraceOf(request);
   message->done = [server = name_, done = std::move(done)](hbase::ServiceReply answered) {
     // Either the failure does not prove that nothing was committed, or the write succeeded and its
     // reply cannot be parsed.
@@ -159,9 +169,10 @@ void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::Mu
 }
 
 void HBaseRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
-  Ask(NewMessage(name_, link_, IdsOf(request.ranges()), "Search", request,
-                 TimeoutOf(request.timeout_ns())),
-      std::move(done));
+  auto message = NewMessage(name_, link_, IdsOf(request.ranges()), "Search", request,
+                            TimeoutOf(request.timeout_ns()));
+  message->call.trace = TraceOf(request);
+  Ask(std::move(message), std::move(done));
 }
 
 void HBaseRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {

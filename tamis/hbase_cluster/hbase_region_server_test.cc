@@ -71,6 +71,34 @@ TEST_F(HBaseRegionServerTest, UnknownOutcomeOfAWriteIsReportedWithTheReason) {
   EXPECT_THAT(broken.message(), HasSubstr("the connection broke"));
 }
 
+TEST_F(HBaseRegionServerTest, TraceContextIsInTheHeaderOfSearchesAndWrites) {
+  Open();
+  std::map<std::string, std::string> headers;
+  cluster_.server(1).On("ExecService", [&](const auto& request, const auto& peer) {
+    headers = request.trace_headers;
+    peer->Throw(request.call_id, "java.lang.IllegalStateException", "no answer is needed");
+  });
+  HBaseRegionServer server(cluster_.server(1).address().ToString(), link_);
+  const auto search = [&](const pb::SearchRequest& request) {
+    (void)Await<Result<pb::SearchReply>>(
+        &executor_, [&](auto done) { server.Search(request, std::move(done)); });
+    return std::exchange(headers, {});
+  };
+  pb::SearchRequest request;
+  EXPECT_THAT(search(request), testing::IsEmpty());
+  request.mutable_trace()->set_parent("the parent");
+  EXPECT_THAT(search(request), testing::ElementsAre(testing::Pair("traceparent", "the parent")));
+  request.mutable_trace()->set_state("a=1");
+  const auto both = testing::ElementsAre(testing::Pair("traceparent", "the parent"),
+                                         testing::Pair("tracestate", "a=1"));
+  EXPECT_THAT(search(request), both);
+  pb::MutateRequest write;
+  *write.mutable_trace() = request.trace();
+  (void)Await<Result<pb::MutateReply>>(&executor_,
+                                       [&](auto done) { server.Mutate(write, std::move(done)); });
+  EXPECT_THAT(headers, both);
+}
+
 TEST_F(HBaseRegionServerTest, InternalServerErrorMakesASearchRetryable) {
   Open();
   cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {

@@ -9,6 +9,7 @@
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/cluster/totals_message.h"
+#include "tamis/cluster/trace.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
@@ -601,6 +602,7 @@ void Search::SendOne(Request request, Time now, bool alone) {
     }
   }
   request.request->set_timeout_ns(static_cast<uint64_t>((request.deadline - request.sent).count()));
+  SetTrace(trace_, request.request.get());
   for (const pb::Branch& branch : plan_.branches) *request.request->add_branches() = branch;
   for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
     if (IsWanted(i)) request.request->add_columns(schema_->columns[i].id);

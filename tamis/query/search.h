@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "tamis/base/answers.h"
+#include "tamis/base/trace_context.h"
 #include "tamis/query/coordinator.h"
 #include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
@@ -123,6 +124,7 @@ class Search final : public FoundRows {
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;
   const SearchOptions options_;
+  const TraceContext trace_ = CurrentTrace();
   const KeyRanges only_;
   bool grouping_ = false;  // rows may come as groups
   Plan plan_;

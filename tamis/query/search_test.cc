@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/base/trace_context.h"
 #include "tamis/query/engine.h"
 #include "tamis/query/testing/scripted_cluster.h"
 
@@ -45,6 +46,31 @@ class SearchTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
   SchemaPtr table_;
 };
+
+// The scope may end, and another begin, before the search asks its last region.
+TEST_F(SearchTest, EveryRequestHasTheTraceContextInWhichTheSearchBegan) {
+  Start(9, 4, {"a"});
+  std::multiset<std::string> traces;
+  cluster_.servers["a"]->search = [&, answer = cluster_.servers["a"]->search](
+                                      const pb::SearchRequest& request, auto done) {
+    traces.insert(request.has_trace() ? request.trace().parent() + request.trace().state()
+                                      : "none");
+    answer(request, done);
+  };
+  std::optional<RowStream> rows;
+  {
+    const TraceScope scope({.parent = "parent ", .state = "state"});
+    rows.emplace(engine_->Search(table_, {}));
+  }
+  const TraceScope other({.parent = "other"});
+  EXPECT_EQ(All(*std::move(rows)), Wanted());
+  EXPECT_FALSE(traces.empty());
+  EXPECT_EQ(traces.count("parent state"), traces.size());
+  traces.clear();
+  const TraceScope none({});
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+  EXPECT_EQ(traces.count("none"), traces.size());
+}
 
 TEST_F(SearchTest, AServerThatHangsDelaysItsOwnRowsAlone) {
   Start(9, 4, {"a", "b", "c"}, {.request_timeout = seconds(5)});

@@ -8,6 +8,7 @@
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
+#include "tamis/cluster/trace.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
@@ -191,6 +192,7 @@ class WriteDelivery {
       request.request.set_table_id(schema_->id);
       request.request.set_schema_version(version_);
       request.request.set_timeout_ns(static_cast<uint64_t>((until - now).count()));
+      SetTrace(CurrentTrace(), &request.request);
       sent.push_back(std::make_shared<Request>(std::move(request)));
     }
     for (size_t i = 0; i < sent.size(); ++i) {

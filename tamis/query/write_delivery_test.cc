@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/base/trace_context.h"
 #include "tamis/query/testing/scripted_cluster.h"
 
 namespace tamis {
@@ -94,6 +95,19 @@ class WriteDeliveryTest : public testing::Test {
   int requests_ = 0;
   std::vector<std::string> keys_;  // of the writes that were taken, in order
 };
+
+TEST_F(WriteDeliveryTest, RequestsHaveTheTraceContextOfTheThread) {
+  std::vector<std::string> traces;
+  for (const char* name : {"a", "b"}) {
+    cluster_.servers[name]->mutate = [&, name](const pb::MutateRequest& request, auto done) {
+      traces.push_back(request.trace().parent());
+      done(Take(name, request));
+    };
+  }
+  const TraceScope scope({.parent = "parent"});
+  Apply({1, 11});
+  EXPECT_EQ(traces, (std::vector<std::string>{"parent", "parent"}));
+}
 
 TEST_F(WriteDeliveryTest, EachServerIsSentOneRequestWithTheWritesOfItsRegionsInOrder) {
   EXPECT_EQ(Apply({25, 5, 35, 7, 15, 6}), Codes(6, kOk));

@@ -199,6 +199,9 @@ void HttpClient::Core::Prepare(State* state) {
   };
   header("Content-Type: " + state->request.content_type);
   header("Expect:");  // the server need not permit the body first
+  const TraceContext& trace = state->request.trace;
+  if (!trace.empty()) header("traceparent: " + trace.parent);
+  if (!trace.state.empty()) header("tracestate: " + trace.state);
   if (!options_.token.empty()) header("Authorization: Bearer " + options_.token);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, state->headers);
   curl_easy_setopt(easy, CURLOPT_POST, 1L);

@@ -17,6 +17,7 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
+#include "tamis/base/trace_context.h"
 
 namespace tamis {
 
@@ -41,6 +42,7 @@ class HttpClient {
     // may lead to another server.
     bool kept_connection_only = false;
     Duration timeout{};  // zero: none
+    TraceContext trace = CurrentTrace();
     // With it, the body of an answer with status 200 is given in pieces as it comes.
     std::function<void(std::string bytes)> bytes = nullptr;
   };

@@ -61,6 +61,7 @@ class EngineService::Operation : public RunningStatement {
   template <class Step>
   void Continue(Step step) {
     service_->workers_->Post([self = shared_from_this(), this, step] {
+      const TraceScope trace(exchange_->request().Trace());
       const Status status = WithoutExceptions([&]() -> Status {
         step();
         return Status::Ok();

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "tamis/base/trace_context.h"
+
 namespace tamis::server {
 
 struct Request {
@@ -28,6 +30,9 @@ struct Request {
   std::string Header(const std::string& lower_case_name) const {
     const auto found = headers.find(lower_case_name);
     return found == headers.end() ? std::string() : found->second;
+  }
+  TraceContext Trace() const {
+    return ParseTraceContext(Header("traceparent"), Header("tracestate"));
   }
 };
 

@@ -139,6 +139,7 @@ class SqlService::Statement final : public RunningStatement {
   template <class Step>
   void Continue(Step step) {
     service_->workers_->Post([self = Self(), step] {
+      const TraceScope trace(self->exchange_->request().Trace());
       const Status status = WithoutExceptions([&]() -> Status {
         step();
         return Status::Ok();

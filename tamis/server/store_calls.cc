@@ -142,7 +142,10 @@ void StoreCalls::Start(const Call& call, Work work) {
   }
   running->Start();
   running->EndAfter(max_time_, &deadlines_);
-  workers_->Post([running, work = std::move(work)] { running->Run(work); });
+  workers_->Post([running, work = std::move(work), trace = call.exchange->request().Trace()] {
+    const TraceScope scope(trace);
+    running->Run(work);
+  });
 }
 
 }  // namespace tamis::server

@@ -25,6 +25,8 @@ WIRE_KIND = {"bool": "varint", "int32": "varint", "int64": "varint", "uint32": "
 def definitions(text):
     """(messages, enums): message -> field name -> (number, label, type); enum -> value -> number."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+    # The wire encodes a map as repeated messages.
+    text = re.sub(r"\bmap\s*<\s*(\w+)\s*,\s*(\w+)\s*>", r"repeated map_of_\1_and_\2", text)
     messages, enums = {}, {}
 
     def read(body, path):
@@ -111,6 +113,7 @@ def main():
     for right, wrong in (("uint64 next_call_seq = 6", "uint64 next_call_seq = 7"),
                          ("repeated Cell cell = 1", "optional Cell cell = 1"),
                          ("optional uint64 scanner_id = 3", "optional bytes scanner_id = 3"),
+                         ("headers = 3", "headers = 2"),
                          ("STREAM = 1", "STREAM = 3")):
         if right not in text or not list(faults(definitions(text.replace(right, wrong)), theirs)):
             sys.exit("a planted fault was not found: " + wrong)

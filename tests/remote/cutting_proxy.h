@@ -61,6 +61,12 @@ class CuttingProxy {
     route_ = std::move(route);
     counts_.clear();
   }
+  // The header `traceparent` of each request; empty without one.
+  std::vector<std::string> Traces(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = traces_.find(path);
+    return found == traces_.end() ? std::vector<std::string>() : found->second;
+  }
   int Count(const std::string& path) const {
     const std::lock_guard lock(mutex_);
     const auto found = counts_.find(path);
@@ -109,6 +115,7 @@ class CuttingProxy {
     {
       const std::lock_guard lock(mutex_);
       number = ++counts_[path];
+      traces_[path].emplace_back(request["traceparent"]);
       cut = cut_;
       servers = route_(path, number);
     }
@@ -143,6 +150,7 @@ class CuttingProxy {
   mutable std::mutex mutex_;
   Cut cut_;
   std::map<std::string, int> counts_;
+  std::map<std::string, std::vector<std::string>> traces_;
   std::list<Socket*> open_;
   std::list<std::thread> connections_;
   std::thread thread_;

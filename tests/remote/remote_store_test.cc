@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "tamis/remote/messages.h"
 #include "tamis/server/store_view.h"
 #include "tamis/server/tamis_server.h"
 #include "tamis/store/opened_store.h"
@@ -93,6 +94,35 @@ class RemoteStoreTest : public testing::Test {
   server::TamisServer::Options options_;
   std::unique_ptr<server::TamisServer> server_;
 };
+
+// A server whose own store lies behind the proxy, which sees what the server passes on.
+TEST_F(RemoteStoreTest, TraceContextOfARequestIsPassedOn) {
+  Fill(10);
+  CuttingProxy proxy(server_->port());
+  server::TamisServer::Options options;
+  options.sql.may_write = true;
+  const auto outer = server::TamisServer::Start(Open(proxy.url()), options);
+  ASSERT_TRUE(outer.ok()) << outer.status();
+  const auto ask = [&](const std::string& method, const std::string& path, const std::string& body,
+                       char parent) {
+    const std::string trace =
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b" + std::string(1, parent) + "-01";
+    const auto answer =
+        server::HttpClient((*outer)->port()).Ask(method, path, body, {{"traceparent", trace}});
+    EXPECT_EQ(answer.status / 100, 2) << answer.body;
+    return trace;
+  };
+  const std::string sql =
+      ask("POST", "/v1/sql", R"({"sql": "SELECT * FROM t WHERE v = 'v3'"})", '1');
+  const std::string get = ask("GET", "/v1/tables/t/rows/3", "", '2');
+  const std::string search =
+      ask("POST", kSearch, ToMessage(*table_, SearchOptions{}).SerializeAsString(), '3');
+  EXPECT_THAT(proxy.Traces(kSearch), testing::ElementsAre(sql, get, search));
+  const std::string put = ask("PUT", "/v1/tables/t/rows/3", R"({"v": "new"})", '4');
+  EXPECT_THAT(proxy.Traces(kWrite), testing::ElementsAre(put));
+  server::HttpClient((*outer)->port()).Get("/v1/tables/t/rows/3");
+  EXPECT_EQ(proxy.Traces(kSearch).back(), "");
+}
 
 TEST_F(RemoteStoreTest, SearchesAnswerAndExplainAsInTheServer) {
   Fill(3000);

@@ -125,6 +125,8 @@ void ScriptedServer::Serve(const PeerPtr& peer) {
                     .call_id = header.call_id(),
                     .timeout_ms = header.timeout(),
                     .priority = header.priority(),
+                    .trace_headers = {header.trace_info().headers().begin(),
+                                      header.trace_info().headers().end()},
                     .parameter = std::string(*parameter),
                     .cells = std::string(rest)};
     Handler handler;

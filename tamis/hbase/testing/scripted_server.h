@@ -46,6 +46,7 @@ class ScriptedServer {
     uint32_t call_id = 0;
     uint32_t timeout_ms = 0;
     uint32_t priority = 0;
+    std::map<std::string, std::string> trace_headers;
     std::string parameter;
     std::string cells;
 
