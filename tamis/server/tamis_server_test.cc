@@ -696,6 +696,8 @@ TEST_F(TamisServerTest, RowsOfABatchHaveConditionsOfTheirOwn) {
 
 TEST_F(TamisServerTest, TablesIndexesRegionsAndServersAreDescribed) {
   Start();
+  ASSERT_TRUE(store_->engine().WaitUntilRouted(**store_->engine().Table("cities"),
+                                               std::chrono::minutes(1)));
   json table = json::parse(Ask("GET", "/v1/tables/cities").body);
   EXPECT_EQ(table["key"], json({"name"}));
   EXPECT_EQ(table["columns"][1], json({{"name", "people"}, {"type", "int64"}, {"nullable", true}}));
