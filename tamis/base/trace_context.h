@@ -20,8 +20,8 @@ struct TraceContext {
   friend bool operator==(const TraceContext&, const TraceContext&) = default;
 };
 
-// The context of the headers `traceparent` and `tracestate`. The standard
-// wants a malformed `traceparent` to be no context, and a malformed `tracestate` to be left out.
+// The context of the headers `traceparent` and `tracestate`. The standard wants a malformed
+// `traceparent` to be no context, and a malformed `tracestate` to be left out.
 TraceContext ParseTraceContext(std::string_view traceparent, std::string_view tracestate);
 
 // Empty outside of every scope.

@@ -230,7 +230,7 @@ public final class ZombieDrive {
     }
   }
 
-  /** What an operator does by HBCK2. Not all masters give a server up that they cannot reach while its session lives. */
+  /** HBCK2 does the same. Some masters never give up a server that they cannot reach while its session lives. */
   private void expire(ServerName server) throws IOException {
     try (Hbck hbck = connection.getHbck()) {
       hbck.scheduleServerCrashProcedures(Collections.singletonList(server));
