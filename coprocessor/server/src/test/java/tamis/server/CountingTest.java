@@ -186,33 +186,15 @@ class CountingTest {
         inside.countDown();
         await(goOn);
       };
-      List<Throwable> failed = Collections.synchronizedList(new ArrayList<>());
-      Thread writer = started(() -> test.region.put(put("r", "v")), failed);
+      WatchedThreads threads = new WatchedThreads();
+      threads.start(() -> test.region.put(put("r", "v")));
       await(inside);
-      Thread counter = started(() -> TestServer.count(region), failed);
+      Thread counter = threads.start(() -> TestServer.count(region));
       while (counter.isAlive() && !region.gate.hasQueuedThreads()) Thread.yield();
       goOn.countDown();
-      writer.join();
-      counter.join();
-      assertEquals(Collections.emptyList(), failed);
+      threads.join();
       return uncounted(test);
     }
-  }
-
-  private interface Work {
-    void run() throws Exception;
-  }
-
-  private static Thread started(Work work, List<Throwable> failed) {
-    Thread thread = new Thread(() -> {
-      try {
-        work.run();
-      } catch (Throwable e) {
-        failed.add(e);
-      }
-    });
-    thread.start();
-    return thread;
   }
 
   @Test
