@@ -180,6 +180,20 @@ TEST_F(IndexBuilderTest, IndexThatIsDroppedWhileItWaitsIsLeftOut) {
   EXPECT_FALSE(IsMarkedComplete(Other()));
 }
 
+// A rebuild is no part of another index's pass: its caller waits for the sweep, too.
+TEST_F(IndexBuilderTest, RebuildThatWaitsBehindAPassIsDoneAndAnswered) {
+  Random random(1);
+  PutRows(random, 40);
+  Empty(Sparse());
+  Empty(Other());
+  builder_->Enqueue(region_, Sparse().id);
+  const auto done = Rebuild(Other());
+  RunToTheEnd();
+  EXPECT_EQ(*done, Status::Ok());
+  CheckComplete(Sparse());
+  CheckComplete(Other());
+}
+
 TEST_F(IndexBuilderTest, IndexThatWaitsIsNotedOnce) {
   builder_->Enqueue(region_, Sparse().id);
   for (int i = 0; i < 3; ++i) builder_->Enqueue(region_, Other().id);
