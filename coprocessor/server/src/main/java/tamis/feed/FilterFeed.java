@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -512,11 +513,12 @@ public final class FilterFeed {
 
   /**
    * Queues a put, which is not written yet, until fewer than options.maxWaiting wait, or until coordinators have
-   * applied the event that the put would wait for (Long.MAX_VALUE: it is not known). Returns false, for the put to be
-   * refused, if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting
-   * handlers are held for options.patienceNs at the most without any put being acknowledged.
+   * applied the event that the put would wait for (Long.MAX_VALUE: it is not known), or until others wait for what the
+   * put holds (`hurry`; the caller that makes it true calls `hurryQueued`). Returns false, for the put to be refused,
+   * if a coordinator is stuck: acknowledgements take milliseconds otherwise. So more than options.maxWaiting handlers
+   * are held for options.patienceNs at the most without any put being acknowledged.
    */
-  public boolean awaitRoom(long sequence) throws InterruptedException {
+  public boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
     lock.lock();
     WaitingPuts.Put put = null;
     boolean room = false;
@@ -525,7 +527,7 @@ public final class FilterFeed {
       while (true) {
         long now = clock.getAsLong();
         room = puts.waiting() < options.maxWaiting;
-        if (room || sequence <= floor(now)) return true;
+        if (room || sequence <= floor(now) || hurry.getAsBoolean()) return true;
         long left = end - now;
         if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
         if (left <= 0) return false;
@@ -536,6 +538,14 @@ public final class FilterFeed {
       if (put != null) puts.endQueued(put, room);
       lock.unlock();
     }
+  }
+
+  /** Lets the puts that queue look whether they are to hurry. */
+  public void hurryQueued() {
+    locked(() -> {
+      puts.wakeAllQueued();
+      return null;
+    });
   }
 
   /** Returns true once every coordinator with a live lease has applied the event, or false at the deadline. */

@@ -73,6 +73,11 @@ final class WaitingPuts {
     if (!takesRoom) wakeQueued();
   }
 
+  /** Each queued put looks again whether it may go on. */
+  void wakeAllQueued() {
+    for (Put put : queued) put.woken.signal();
+  }
+
   private void wakeQueued() {
     Put next = queued.peek();
     if (next != null) next.woken.signal();

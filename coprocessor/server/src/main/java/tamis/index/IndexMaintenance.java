@@ -128,7 +128,9 @@ public final class IndexMaintenance {
     if (rows.isEmpty()) return;
     try {
       // Once a condition of a request is evaluated, nobody can say that nothing was done.
-      if (context.caller.conditions != null && !region.host.awaitRoom(Long.MAX_VALUE)) throw tooMany(region);
+      if (context.caller.conditions != null && !region.host.awaitRoom(Long.MAX_VALUE, () -> false)) {
+        throw tooMany(region);
+      }
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
         throw refused(region, "a check or a recount of its indexes begins");
       }
@@ -160,12 +162,13 @@ public final class IndexMaintenance {
   /**
    * Queues the write, which is counted, if it has to wait for coordinators while as many writes wait as may. Its flips
    * are told already, so one round of polls is for the writes that wait and for those that queue: a queued write whose
-   * flips are acknowledged goes on, and waits no more behind its commit. One that is refused is uncounted.
+   * flips are acknowledged goes on, and waits no more behind its commit. One whose region is to be recounted or
+   * checked, which waits for the gate, goes on, too, and waits behind its commit. One that is refused is uncounted.
    */
   private static void queue(BatchContext context) throws IOException, InterruptedException {
     boolean goesOn = false;
     try {
-      goesOn = context.region.host.awaitRoom(waitsFor(context));
+      goesOn = context.region.host.awaitRoom(waitsFor(context), context.region::isGateClosing);
     } finally {
       if (!goesOn) uncount(context, context.added);
     }

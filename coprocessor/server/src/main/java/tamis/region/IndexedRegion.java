@@ -45,6 +45,8 @@ public final class IndexedRegion {
    */
   public final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
 
+  private final AtomicInteger closers = new AtomicInteger(); // they wait for the gate's write lock
+
   // Rows (by hash) in which a version was put that a tombstone masks. Such a version can become visible only until it
   // is flushed: then it is in the same file as its tombstone or in a later one, and the next compaction drops it. So
   // the bits are needed only while the region is open.
@@ -182,7 +184,7 @@ public final class IndexedRegion {
 
   private boolean ranAlone(Work work) throws IOException, InterruptedException {
     boolean gated = !Fault.RECOUNT_AMONG_WRITERS.isOn();
-    if (gated && !gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) return false;
+    if (gated && !tryCloseGate()) return false;
     try {
       if (!showsEndedWrites()) return false;
       work.run();
@@ -190,6 +192,22 @@ public final class IndexedRegion {
     } finally {
       if (gated) gate.writeLock().unlock();
     }
+  }
+
+  /** Writers that queue for coordinators hold the gate: they go on, so that it is free in a moment. */
+  private boolean tryCloseGate() throws InterruptedException {
+    closers.incrementAndGet();
+    try {
+      host.hurryQueued();
+      return gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS);
+    } finally {
+      closers.decrementAndGet();
+    }
+  }
+
+  /** Whether work waits until no writer is inside the gate. */
+  public boolean isGateClosing() {
+    return closers.get() > 0;
   }
 
   /**

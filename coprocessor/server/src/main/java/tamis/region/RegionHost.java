@@ -1,5 +1,6 @@
 package tamis.region;
 
+import java.util.function.BooleanSupplier;
 import tamis.table.Schema;
 
 /** The server of a region, as the work in the region needs it. Threads: safe. */
@@ -12,9 +13,13 @@ public interface RegionHost {
 
   /**
    * Queues a write until fewer writes wait, or until coordinators have applied the event that it would wait for
-   * (Long.MAX_VALUE: it is not known). False: a coordinator is stuck, and the write has to be refused.
+   * (Long.MAX_VALUE: it is not known), or until `hurry` is true. False: a coordinator is stuck, and the write has to be
+   * refused.
    */
-  boolean awaitRoom(long sequence) throws InterruptedException;
+  boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException;
+
+  /** Lets the writes that queue look whether they are to hurry. */
+  void hurryQueued();
 
   /** A write is committed that made and removed so many entries. */
   void wrote(int added, int removed);

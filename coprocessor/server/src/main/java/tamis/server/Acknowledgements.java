@@ -2,6 +2,7 @@ package tamis.server;
 
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import tamis.feed.FilterFeed;
 import tamis.region.IndexedRegion;
 
@@ -24,11 +25,15 @@ public final class Acknowledgements {
     return feed != null && feed.isCrowded();
   }
 
-  /** Queues until fewer writes wait, or the event is acknowledged. False: the write has to be refused. */
-  boolean awaitRoom(long sequence) throws InterruptedException {
-    boolean room = feed == null || feed.awaitRoom(sequence);
+  /** Queues until fewer writes wait, or the event is acknowledged, or `hurry`. False: the write has to be refused. */
+  boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
+    boolean room = feed == null || feed.awaitRoom(sequence, hurry);
     if (!room) metrics.writesTurnedAway.increment();
     return room;
+  }
+
+  void hurryQueued() {
+    if (feed != null) feed.hurryQueued();
   }
 
   /** Waits until coordinators have applied the event, or lost their leases. False: not in time. */

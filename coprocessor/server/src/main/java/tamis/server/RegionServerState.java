@@ -1,5 +1,6 @@
 package tamis.server;
 
+import java.util.function.BooleanSupplier;
 import tamis.feed.FilterFeed;
 import tamis.region.IndexedRegion;
 import tamis.region.RegionHost;
@@ -64,8 +65,13 @@ public final class RegionServerState implements RegionHost {
   }
 
   @Override
-  public boolean awaitRoom(long sequence) throws InterruptedException {
-    return acknowledgements.awaitRoom(sequence);
+  public boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
+    return acknowledgements.awaitRoom(sequence, hurry);
+  }
+
+  @Override
+  public void hurryQueued() {
+    acknowledgements.hurryQueued();
   }
 
   @Override

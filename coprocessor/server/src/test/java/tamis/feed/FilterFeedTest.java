@@ -415,14 +415,14 @@ class FilterFeedTest {
   void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
     waitForEver();
     options.maxWaiting = 1;
-    assertTrue(feed.awaitRoom(Long.MAX_VALUE));
+    assertTrue(feed.awaitRoom(Long.MAX_VALUE, () -> false));
     pollForEver(1, 0);
     long number = closed(1);
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     AtomicReference<Boolean> room = new AtomicReference<>();
     Thread put = waiting(() -> feed.waitAcknowledged(number, now + NEVER), acknowledged);
     now += SECOND;
-    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE, () -> false), room);
     assertEquals(1, feed.waiting());
     pollForEver(1, number);
     put.join();
@@ -441,12 +441,12 @@ class FilterFeedTest {
     AtomicReference<Boolean> acknowledged = new AtomicReference<>();
     AtomicReference<Boolean> goesOn = new AtomicReference<>();
     Thread put = waiting(() -> feed.waitAcknowledged(ofWaiting, now + NEVER), acknowledged);
-    Thread queued = waiting(() -> feed.awaitRoom(ofQueued), goesOn);
+    Thread queued = waiting(() -> feed.awaitRoom(ofQueued, () -> false), goesOn);
     pollForEver(1, ofQueued);
     queued.join();
     assertTrue(goesOn.get());
     assertEquals(1, feed.waiting());
-    assertTrue(feed.awaitRoom(ofQueued), "nothing to wait for");
+    assertTrue(feed.awaitRoom(ofQueued, () -> false), "nothing to wait for");
     pollForEver(1, ofWaiting);
     put.join();
     assertTrue(acknowledged.get());
@@ -498,8 +498,10 @@ class FilterFeedTest {
     List<Thread> queued = new ArrayList<>();
     for (int i = 0; i < 3; ++i) {
       long region = i + 2;
-      queued.add(
-          waiting(() -> feed.awaitRoom(Long.MAX_VALUE) && feed.waitAcknowledged(closed(region), now + NEVER), result));
+      queued.add(waiting(
+          ()
+              -> feed.awaitRoom(Long.MAX_VALUE, () -> false) && feed.waitAcknowledged(closed(region), now + NEVER),
+          result));
     }
     for (Thread next : queued) {
       pollForEver(1, feed.last());
@@ -510,7 +512,7 @@ class FilterFeedTest {
     }
     pollForEver(1, feed.last());
     put.join();
-    assertTrue(feed.awaitRoom(Long.MAX_VALUE));
+    assertTrue(feed.awaitRoom(Long.MAX_VALUE, () -> false));
   }
 
   /** Returns whether a put is refused while another one waits for a coordinator that says nothing. */
@@ -528,7 +530,7 @@ class FilterFeedTest {
     AtomicReference<Boolean> room = new AtomicReference<>(true);
     Thread queued = new Thread(() -> {
       try {
-        room.set(feed.awaitRoom(Long.MAX_VALUE));
+        room.set(feed.awaitRoom(Long.MAX_VALUE, () -> false));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
@@ -561,7 +563,7 @@ class FilterFeedTest {
     options.maxWaiting = 0;
     options.patienceNs = 100 * SECOND;
     options.maxQueuedNs = 0;
-    assertFalse(feed.awaitRoom(Long.MAX_VALUE));
+    assertFalse(feed.awaitRoom(Long.MAX_VALUE, () -> false));
   }
 
   @Test
@@ -570,7 +572,7 @@ class FilterFeedTest {
     options.maxWaiting = 0;
     options.patienceNs = 100_000 * SECOND;
     AtomicReference<Boolean> room = new AtomicReference<>();
-    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE, () -> false), room);
     now += options.maxQueuedNs;
     queued.join();
     assertFalse(room.get());
@@ -605,7 +607,7 @@ class FilterFeedTest {
     put.join();
     now += 1;
     AtomicReference<Boolean> room = new AtomicReference<>();
-    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE), room);
+    Thread queued = waiting(() -> feed.awaitRoom(Long.MAX_VALUE, () -> false), room);
     poll(1, second);
     other.join();
     queued.join();
@@ -622,7 +624,7 @@ class FilterFeedTest {
     Thread put = waiting(() -> feed.waitAcknowledged(number, now + SECOND), acknowledged);
     now += options.patienceNs;
     assertTrue(feed.waitAcknowledged(number - 1, now));
-    assertFalse(feed.awaitRoom(Long.MAX_VALUE));
+    assertFalse(feed.awaitRoom(Long.MAX_VALUE, () -> false));
     poll(1, number);
     put.join();
   }
@@ -647,7 +649,7 @@ class FilterFeedTest {
     assertIsFree();
     status(true);
     assertIsFree();
-    assertTrue(feed.awaitRoom(0));
+    assertTrue(feed.awaitRoom(0, () -> false));
     assertIsFree();
     assertTrue(feed.waitAcknowledged(0, now));
     assertIsFree();

@@ -17,6 +17,7 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import tamis.base.Fault;
 import tamis.feed.FeedCopy;
 import tamis.feed.FeedOptions;
@@ -143,6 +144,45 @@ class FeedTest {
       assertFalse(excludes(copy, region, "new"));
       stop[0] = true;
       poller.join();
+    }
+  }
+
+  /** Nothing is acknowledged here: the write leaves the gate since the recount waits for it. */
+  @Test
+  @Timeout(120)
+  void aQueuedWriteGoesOnWhereARecountWaitsForTheGate() throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.maxWaiting = 0;
+    options.patienceNs = Long.MAX_VALUE / 4;
+    options.maxQueuedNs = 200 * SECOND; // without the rule the test takes as long, and fails
+    options.leaseNs = 600 * SECOND;
+    FilterFeed feed = TestServer.start(options);
+    try (RegionForTest test = newRegion()) {
+      IndexedRegion region = test.indexed();
+      TestServer.open(region);
+      FeedCopy copy = new FeedCopy(99);
+      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+      }
+      long told = feed.last();
+      AtomicReference<Throwable> failed = new AtomicReference<>();
+      Thread writer = new Thread(() -> {
+        try {
+          put(test, Bytes.toBytes("row"), "new");
+        } catch (Throwable e) {
+          failed.set(e);
+        }
+      });
+      writer.start();
+      while (feed.last() == told) Thread.yield(); // it is inside of the gate
+      boolean[] ran = new boolean[1];
+      assertTrue(region.whileQuiet(() -> ran[0] = true));
+      assertTrue(ran[0]);
+      while (writer.isAlive()) {
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+      }
+      assertNull(failed.get());
+      assertFalse(excludes(copy, region, "new"));
     }
   }
 
