@@ -106,11 +106,6 @@ class CoprocessorTest(unittest.TestCase):
               "-D", "hbase.coprocessor.master.classes=%s,%s" % (GUARD, ACCESS),
               "-D", "hbase.coprocessor.region.classes=" + ACCESS,
               "-D", "hbase.coprocessor.regionserver.classes=" + ACCESS)
-        if VERSION == "2.6.0":
-            # A region server of 2.6.0 that starts before hbase:meta was ever assigned may never learn where it is
-            # (RegionServerRegistry: "no meta location available"), and AccessController then waits for it for hours.
-            local("stop", "rs1")
-            local("start", "rs1")
         self.drive("RightsDrive")
 
 
