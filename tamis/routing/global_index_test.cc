@@ -155,6 +155,14 @@ TEST_F(GlobalIndexTest, ARegionWhoseFilterDoesNotKnowTheValueIsExcludedWhileItsL
   EXPECT_FALSE(Excludes());
 }
 
+TEST_F(GlobalIndexTest, NoRegionHoldsNothingAndEachMayHoldAnything) {
+  const auto excludes = [this](RoutingTerm::Kind kind) {
+    return !index_.Find(kTable, KeyRanges::All(), {.kind = kind}, now_).excluded.empty();
+  };
+  EXPECT_TRUE(excludes(RoutingTerm::Kind::kNone));
+  EXPECT_FALSE(excludes(RoutingTerm::Kind::kAll));
+}
+
 TEST_F(GlobalIndexTest, ALeaseOfAnyLengthIsOne) {
   for (const uint64_t ns : {~uint64_t{0}, ~uint64_t{0} >> 1, uint64_t{1} << 63}) {
     now_ += seconds(60);

@@ -266,6 +266,17 @@ TEST(CellRoutingTest, ExcludesNoRegionThatHoldsAValueOfTheRange) {
   EXPECT_GT(by_cells, 100u);
 }
 
+// However many separate runs of regions they are.
+TEST(CellRoutingTest, ExcludesAllRegionsWhoseCellsExcludeThem) {
+  Scene scene(3, {});
+  scene.PollToTheEnd();
+  for (uint64_t low = 0; low + 400 < kValues; low += 97) {
+    for (const uint64_t width : {0, 60, 120, 180}) {
+      EXPECT_EQ(scene.Ask(low, width, 0).reasons.unknown, 0u) << low << " to " << low + width;
+    }
+  }
+}
+
 TEST(CellRoutingTest, BoundsOfARangeHoldItsValues) {
   int better = 0, nothing = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
