@@ -37,6 +37,7 @@ class ClusterCells : public ClusterSuite {
                                  .cells_per_value = cells_per_value});
     if (!job.ok()) return job.status();
     TAMIS_RETURN_IF_ERROR(kind_->Reconcile("packages").status());
+    engine_->ForgetTable("packages");  // it may be kept as it was
     auto table = engine_->Table("packages");
     if (table.ok()) table_ = *table;
     return table.status();
