@@ -770,10 +770,11 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
   RegionBits unknown(layout.slots());
   state_->AddWithoutLease(table_id, now, &unknown);
   found->second.AddUnknown(term, &unknown);
+  size_t next = 0;  // position; ranges may lie in one region
   for (const KeyRange& range : keys.ranges()) {
     const auto [begin, end] = layout.Positions(range);
-    reasons.regions += end - begin;
-    for (size_t i = begin; i < end; ++i) {
+    for (size_t i = std::max(begin, next); i < end; ++i) {
+      ++reasons.regions;
       const Slot slot = layout.at(i);
       const std::string& start = layout.range(slot).start;
       if (!excluded.Contains(std::max(start, range.start))) {
@@ -792,6 +793,7 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
                                     : reasons.excluded_by_filter);
       if (each_excluded) reasons.excluded.emplace_back(start, reason);
     }
+    next = std::max(next, end);
     const uint64_t undecided = layout.Undecided(range);
     reasons.regions += undecided;
     reasons.unknown += undecided;

@@ -187,6 +187,18 @@ TEST_F(GlobalIndexTest, ARegionThatWasAskedWithoutALeaseIsExplainedAsUnknownLate
   EXPECT_TRUE(reasons.candidates.empty()) << "its filter never said yes";
 }
 
+TEST_F(GlobalIndexTest, RegionWithSeveralKeyRangesIsExplainedOnce) {
+  KeyRanges keys = KeyRanges::Of({"a", "b"});
+  keys.Add(KeyRange{"m", "n"});
+  const KeyRanges excluded = index_.Find(kTable, keys, Term(), now_).excluded;
+  const auto left_out = index_.Explain(kTable, keys, Term(), excluded, now_);
+  EXPECT_EQ(left_out.regions, 1u);
+  EXPECT_EQ(left_out.excluded_by_filter, 1u);
+  const auto asked = index_.Explain(kTable, keys, Term(), KeyRanges(), now_);
+  EXPECT_EQ(asked.regions, 1u);
+  EXPECT_EQ(asked.unknown, 1u);
+}
+
 TEST_F(GlobalIndexTest, FlipsOfALayerThatTheCopyDoesNotHaveEndItsUse) {
   pb::PollReply reply = Reply(false, 2, 3);
   Add(&reply, pb::Event::FLIPS, 3)->add_flips((uint64_t{4096} << 33) + 1);

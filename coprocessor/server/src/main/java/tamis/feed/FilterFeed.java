@@ -526,8 +526,9 @@ public final class FilterFeed {
       long end = clock.getAsLong() + options.maxQueuedNs;
       while (true) {
         long now = clock.getAsLong();
-        room = puts.waiting() < options.maxWaiting;
-        if (room || sequence <= floor(now) || hurry.getAsBoolean()) return true;
+        boolean acknowledged = sequence <= floor(now);
+        room = !acknowledged && puts.waiting() < options.maxWaiting; // else it will not wait there
+        if (room || acknowledged || hurry.getAsBoolean()) return true;
         long left = end - now;
         if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
         if (left <= 0) return false;

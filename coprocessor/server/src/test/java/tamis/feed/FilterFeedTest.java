@@ -452,6 +452,26 @@ class FilterFeedTest {
     assertTrue(acknowledged.get());
   }
 
+  /** The place of the one that waited is free, and the first one that queued does not need it. */
+  @Test
+  void acknowledgedPutLeavesItsPlaceToTheNextOne() throws Exception {
+    waitForEver();
+    options.maxWaiting = 1;
+    pollForEver(1, 0);
+    long ofWaiting = closed(1);
+    long ofQueued = closed(2);
+    AtomicReference<Boolean> done = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(ofWaiting, now + NEVER), done);
+    Thread queued = waiting(() -> feed.awaitRoom(ofQueued, () -> false), done);
+    AtomicReference<Boolean> room = new AtomicReference<>();
+    Thread next = waiting(() -> feed.awaitRoom(Long.MAX_VALUE, () -> false), room);
+    pollForEver(1, ofQueued);
+    put.join();
+    queued.join();
+    next.join();
+    assertTrue(room.get());
+  }
+
   @Test
   void onePollAcknowledgesAllPutsThatWait() throws Exception {
     waitForEver();
