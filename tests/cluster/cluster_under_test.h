@@ -29,6 +29,9 @@ struct ClusterWishes {
   uint64_t seed = 1;
   bool restless = false;     // leases and sessions are short, background work comes in small steps
   bool small_pages = false;  // an answer holds few rows and looks at few entries
+  // So many rows, or groups, are in an answer at most; 0: as usual.
+  uint64_t page_rows = 0;
+  uint64_t page_grouped = 0;
   Faults faults;
 };
 

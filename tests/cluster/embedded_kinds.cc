@@ -69,6 +69,8 @@ class EmbeddedCluster : public ClusterUnderTest {
     options.seed = wishes_.seed;
     options.server.faults = wishes_.faults;
     if (wishes_.small_pages) options.server.page_candidates = 10;
+    if (wishes_.page_rows > 0) options.server.page_rows = wishes_.page_rows;
+    if (wishes_.page_grouped > 0) options.server.page_grouped = wishes_.page_grouped;
     if (!wishes_.restless) return options;
     options.session_timeout = milliseconds(500);
     options.operation_timeout = seconds(5);

@@ -5,21 +5,18 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tamis/base/answers.h"
 #include "tamis/base/random.h"
-#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
-#include "tamis/rocks/rocks_cluster.h"
 #include "tamis/sql/count_query.h"
 #include "tamis/sql/extension.h"
 #include "tamis/sql/lower_query.h"
 #include "tamis/sql/minimum_query.h"
 #include "tamis/table/codec.h"
+#include "tests/cluster/cluster_under_test.h"
 
 namespace tamis {
 namespace {
@@ -34,31 +31,22 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
   return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
 }
 
-class SqlBesideSqliteTest : public testing::Test {
+class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  SqlBesideSqliteTest()
-      : directory_(std::filesystem::path(testing::TempDir()) /
-                   ("sql_beside_sqlite_test." + std::to_string(getpid()))) {}
   ~SqlBesideSqliteTest() override {
     sqlite3_close(ours_);
     sqlite3_close(plain_);
     session_.reset();
-    executor_.Clear();
-    cluster_.reset();
-    std::filesystem::remove_all(directory_);
   }
 
+  // A statement on a real cluster takes much longer.
+  int Statements(int most) const { return cluster_->has_virtual_clock() ? most : most / 4; }
+
   void Open() {
-    std::filesystem::remove_all(directory_);
-    RocksCluster::Options options;
-    options.store.directory = directory_;
-    options.store.background_compactions = false;
-    options.servers = 2;
-    options.session_timeout = std::chrono::hours(1);
-    options.server.proof_term = std::chrono::hours(1);
-    options.server.page_rows = 1 + random_.Uniform(50);
-    options.server.page_grouped = 1 + random_.Uniform(100);
-    auto opened = RocksCluster::Open(options, &executor_);
+    auto opened = GetParam().open({.servers = 2,
+                                   .seed = seed_,
+                                   .page_rows = 1 + random_.Uniform(50),
+                                   .page_grouped = 1 + random_.Uniform(100)});
     ASSERT_TRUE(opened.ok()) << opened.status();
     cluster_ = std::move(*opened);
     TableSchema schema;
@@ -84,12 +72,11 @@ class SqlBesideSqliteTest : public testing::Test {
                       {.name = "s_lower", .columns = {5}, .include = {1}},
                       {.name = "x_start", .columns = {6, 1}, .nulls = IndexNulls::kSkip}};
     for (IndexSpec& index : schema.indexes) index.expected_values = 200;
-    auto made = AwaitResult<TableSchema>(&executor_, {},
-                                         [&](auto done) { cluster_->CreateTable(schema, done); });
+    const auto made = cluster_->CreateTable(schema);
     ASSERT_TRUE(made.ok()) << made.status();
     session_ = std::make_shared<Session>();
-    session_->engine =
-        std::make_shared<Engine>(cluster_.get(), &executor_, Engine::Options{.seed = 1});
+    session_->engine = std::make_shared<Engine>(&cluster_->cluster(), &cluster_->executor(),
+                                                Engine::Options{.seed = 1});
     opening = session_;
     sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
     ASSERT_EQ(sqlite3_open(":memory:", &ours_), SQLITE_OK) << sqlite3_errmsg(ours_);
@@ -121,13 +108,14 @@ class SqlBesideSqliteTest : public testing::Test {
       ASSERT_EQ(Run(plain_, insert), "");
     }
     for (int i = 0; i < 3; ++i) SplitOne();
+    const auto report = cluster_->Reconcile("t");
+    ASSERT_TRUE(report.ok()) << report.status();
   }
   void SplitOne() {
-    const auto regions = *AwaitResult<std::vector<RegionInfo>>(
-        &executor_, {}, [&](auto done) { cluster_->ListRegions("t", {}, done); });
-    const RegionId id = regions[random_.Uniform(regions.size())].id;
+    const auto regions = cluster_->Regions("t");
+    ASSERT_TRUE(regions.ok()) << regions.status();
     // Refused while an earlier one is under way.
-    (void)AwaitStatus(&executor_, {}, [&](auto done) { cluster_->SplitRegion(id, "", done); });
+    (void)cluster_->Split((*regions)[random_.Uniform(regions->size())].id);
   }
 
   // The rows, a line each, or the error.
@@ -302,25 +290,23 @@ class SqlBesideSqliteTest : public testing::Test {
 
   const uint64_t seed_ = SeedFromSystem();
   Random random_{seed_};
-  const std::filesystem::path directory_;
-  SimExecutor executor_{1, std::chrono::milliseconds(0)};
-  std::unique_ptr<RocksCluster> cluster_;
+  std::unique_ptr<ClusterUnderTest> cluster_;
   std::shared_ptr<Session> session_;
   sqlite3* ours_ = nullptr;
   sqlite3* plain_ = nullptr;
 };
 
-TEST_F(SqlBesideSqliteTest, RowsComeInTheOrderOfPlainSqlite) {
+TEST_P(SqlBesideSqliteTest, RowsComeInTheOrderOfPlainSqlite) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(Fill());
-  for (int i = 0; i < 500; ++i) {
+  for (int i = Statements(500); i > 0; --i) {
     if (random_.OneIn(60)) SplitOne();
     ASSERT_NO_FATAL_FAILURE(Compare(RandomStatement()));
   }
 }
 
-TEST_F(SqlBesideSqliteTest, RewrittenMinimumIsThatOfPlainSqlite) {
+TEST_P(SqlBesideSqliteTest, RewrittenMinimumIsThatOfPlainSqlite) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(Fill());
@@ -349,7 +335,7 @@ TEST_F(SqlBesideSqliteTest, RewrittenMinimumIsThatOfPlainSqlite) {
   }
 }
 
-TEST_F(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
+TEST_P(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   const auto rewritten = [&](const std::string& sql) {
@@ -360,7 +346,7 @@ TEST_F(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
       CompareAs("SELECT count(*) FROM t", *rewritten("SELECT count(*) FROM t")));
   ASSERT_NO_FATAL_FAILURE(Fill());
   static constexpr const char* kOperators[] = {" = ", "<", " <= ", " > ", " >= ", "=="};
-  for (int i = 0; i < 200; ++i) {
+  for (int i = Statements(200); i > 0; --i) {
     if (random_.OneIn(40)) SplitOne();
     std::string sql = "SELECT count(*) FROM t";
     for (uint64_t n = random_.Uniform(4); n > 0; --n) {
@@ -409,11 +395,11 @@ TEST_F(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
   }
 }
 
-TEST_F(SqlBesideSqliteTest, RewrittenLowerFindsTheRowsOfPlainSqlite) {
+TEST_P(SqlBesideSqliteTest, RewrittenLowerFindsTheRowsOfPlainSqlite) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(Fill());
-  for (int i = 0; i < 300; ++i) {
+  for (int i = Statements(300); i > 0; --i) {
     if (random_.OneIn(60)) SplitOne();
     const std::string sql = RandomStatementOfLower();
     const auto instead = RewriteLower(sql, session_->engine.get());
@@ -423,7 +409,7 @@ TEST_F(SqlBesideSqliteTest, RewrittenLowerFindsTheRowsOfPlainSqlite) {
   }
 }
 
-TEST_F(SqlBesideSqliteTest, ReverseKeyOrderReadsTheLastRows) {
+TEST_P(SqlBesideSqliteTest, ReverseKeyOrderReadsTheLastRows) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(Fill());
@@ -445,16 +431,26 @@ TEST_F(SqlBesideSqliteTest, ReverseKeyOrderReadsTheLastRows) {
               testing::Not(testing::HasSubstr("in the order of")));
 }
 
-TEST_F(SqlBesideSqliteTest, AggregatesAreThoseOfPlainSqlite) {
+TEST_P(SqlBesideSqliteTest, AggregatesAreThoseOfPlainSqlite) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(Fill());
-  for (int i = 0; i < 500; ++i) {
+  for (int i = Statements(500); i > 0; --i) {
     if (random_.OneIn(60)) SplitOne();
     session_->most_gathered_groups = random_.OneIn(4) ? random_.Uniform(20) : 1000;
     ASSERT_NO_FATAL_FAILURE(Compare(RandomAggregate()));
   }
 }
+
+// Real threads add nothing here to a virtual clock.
+std::vector<ClusterKind> KindsToCompare() {
+  std::vector<ClusterKind> kinds = ClusterKinds();
+  if (kinds.size() > 1) std::erase_if(kinds, [](const auto& kind) { return !kind.virtual_clock; });
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SqlBesideSqliteTest, testing::ValuesIn(KindsToCompare()),
+                         [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
 }  // namespace tamis
