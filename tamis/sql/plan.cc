@@ -169,16 +169,17 @@ bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
 }
 
 // Whether ORDER BY asks for what key order, or its reverse, gives: the key columns in one
-// direction, those that are held by an equality anywhere or nowhere. A part whose bytes are not in
-// the order of its values ends the order, unless it is held.
+// direction, those that are held by an equality anywhere, in either direction, or nowhere. A part
+// whose bytes are not in the order of its values ends the order, unless it is held.
 bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info,
                      bool descending) {
   size_t next = 0;
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& term = info->aOrderBy[i];
-    if (term.iColumn < 0 || (term.desc != 0) != descending) return false;
+    if (term.iColumn < 0) return false;
     const auto column = static_cast<uint32_t>(term.iColumn);
     if (column < schema.columns.size() && IsHeld(schema, plan, column, info)) continue;
+    if ((term.desc != 0) != descending) return false;
     while (next < schema.key.size() && schema.key[next] != column &&
            IsHeld(schema, plan, schema.key[next], info)) {
       ++next;
@@ -190,10 +191,40 @@ bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_ind
   return info->nOrderBy > 0;
 }
 
+std::vector<OrderTerm> TermsOf(const sqlite3_index_info& info) {
+  std::vector<OrderTerm> order;
+  for (int i = 0; i < info.nOrderBy; ++i) {
+    order.push_back({.column = static_cast<uint32_t>(info.aOrderBy[i].iColumn),
+                     .descending = info.aOrderBy[i].desc != 0});
+  }
+  return order;
+}
+
+// The facts live no longer than what they are made of.
+ColumnFacts FactsOf(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+  return {.is_held = [&schema, &plan,
+                      info](uint32_t column) { return IsHeld(schema, plan, column, info); },
+          .is_null =
+              [&plan](uint32_t column) {
+                return std::ranges::any_of(plan.terms, [&](const SqlPlan::Term& term) {
+                  return term.kind == Kind::kIsNull && term.column == column;
+                });
+              },
+          .is_not_null =
+              [&plan](uint32_t column) {
+                return std::ranges::any_of(plan.terms, [&](const SqlPlan::Term& term) {
+                  return term.OnColumn() && term.column == column && term.kind != Kind::kIsNull &&
+                         term.kind != Kind::kIs;
+                });
+              }};
+}
+
 // Whether the rows can be read from the last key to the first. Where a condition may be looked up
 // by an index, or by keys, SQLite sorts the rows that are found so.
-bool IsReverseKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+bool IsReverseKeyOrder(const TableSchema& schema, const SqlPlan& plan, const ColumnFacts& facts,
+                       sqlite3_index_info* info) {
   if (!OrderIsKeyOrder(schema, plan, info, /*descending=*/true)) return false;
+  if (!FindReverseKeyOrder(schema, TermsOf(*info), facts)) return false;
   for (const SqlPlan::Term& term : plan.terms) {
     if (term.kind == Kind::kKey) return false;
     if (!term.OnColumn()) continue;
@@ -205,15 +236,6 @@ bool IsReverseKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_i
   // SQLite orders decimals as numbers and texts.
   return std::ranges::none_of(
       schema.key, [&](uint32_t column) { return schema.columns[column].type == Type::kDecimal; });
-}
-
-std::vector<OrderTerm> TermsOf(const sqlite3_index_info& info) {
-  std::vector<OrderTerm> order;
-  for (int i = 0; i < info.nOrderBy; ++i) {
-    order.push_back({.column = static_cast<uint32_t>(info.aOrderBy[i].iColumn),
-                     .descending = info.aOrderBy[i].desc != 0});
-  }
-  return order;
 }
 
 // Whether the search can return the rows in the order that ORDER BY asks for: that of an index
@@ -229,39 +251,25 @@ void PlanOrder(const TableSchema& schema, sqlite3_index_info* info, SqlPlan* pla
   const int distinct = sqlite3_vtab_distinct(info);
   if (distinct == kDistinctInAnyOrder) return;
   if (distinct != 0 && plan->groups == Groups::kNone) return;
-  if (distinct == 0 && IsReverseKeyOrder(schema, *plan, info)) {
+  const ColumnFacts facts = FactsOf(schema, *plan, info);
+  if (distinct == 0 && IsReverseKeyOrder(schema, *plan, facts, info)) {
     plan->order = TermsOf(*info);
     return;
   }
   std::vector<OrderTerm> order;
-  const auto is_held = [&](uint32_t column) { return IsHeld(schema, *plan, column, info); };
   plan->sort = SqlPlan::Sort::kNoIndex;
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& term = info->aOrderBy[i];
     if (term.iColumn < 0 || term.iColumn >= static_cast<int>(schema.columns.size())) return;
     const auto column = static_cast<uint32_t>(term.iColumn);
     order.push_back({.column = column, .descending = term.desc != 0});
-    if (is_held(column)) continue;
+    if (facts.is_held(column)) continue;
     const Type type = schema.columns[column].type;
     if (type == Type::kDecimal) plan->sort = SqlPlan::Sort::kDecimal;
     if (type == Type::kTimestamp) plan->sort = SqlPlan::Sort::kTime;
   }
   if (plan->sort != SqlPlan::Sort::kNoIndex) return;
-  const auto is_not_null = [&](uint32_t column) {
-    return std::ranges::any_of(plan->terms, [&](const SqlPlan::Term& term) {
-      return term.OnColumn() && term.column == column && term.kind != Kind::kIsNull &&
-             term.kind != Kind::kIs;
-    });
-  };
-  const auto is_null = [&](uint32_t column) {
-    return std::ranges::any_of(plan->terms, [&](const SqlPlan::Term& term) {
-      return term.kind == Kind::kIsNull && term.column == column;
-    });
-  };
-  if (!FindIndexOrder(schema, order,
-                      {.is_held = is_held, .is_null = is_null, .is_not_null = is_not_null})) {
-    return;
-  }
+  if (!FindIndexOrder(schema, order, facts)) return;
   plan->sort = SqlPlan::Sort::kNone;
   plan->order = std::move(order);
 }
