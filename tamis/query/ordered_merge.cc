@@ -173,7 +173,7 @@ size_t OrderedMerge::BytesOf(const Row& row) const {
 void OrderedMerge::AddTied(Row row) {
   tied_bytes_ += BytesOf(row);
   tied_.push_back(std::move(row));
-  if (limit_ > 0 && tied_.size() >= 2 * limit_) {
+  if (limit_ > 0 && tied_.size() / 2 >= limit_) {
     const auto end = tied_.begin() + static_cast<ptrdiff_t>(limit_);
     std::ranges::nth_element(
         tied_, end, [&](const Row& a, const Row& b) { return ComesBefore(options_.terms, a, b); });
@@ -186,8 +186,8 @@ void OrderedMerge::AddTied(Row row) {
       "more than " + std::to_string(options_.most_tied_bytes) +
       " bytes of rows have the same beginning of a long value in index \"" +
       options_.order.index->name +
-      "\", and would be sorted in memory; ask for fewer rows (LIMIT), or for another order: ORDER "
-      "BY +COLUMN has SQLite sort them");
+      "\", and would be sorted in memory; ask for another order: ORDER BY +COLUMN has SQLite sort "
+      "the rows");
 }
 
 Row OrderedMerge::TakeTied() {

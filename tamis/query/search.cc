@@ -559,7 +559,9 @@ void Search::RestartWithoutOrder(SubRangeAt sub_range) {
   if (!std::exchange(sub_range->in_order, false)) return;
   sub_range->resume.clear();
   // Rows from the last one that came on are done.
-  if (!sub_range->position.empty()) sub_range->range.end = sub_range->position;
+  const std::string& done = sub_range->position;
+  std::string& end = sub_range->range.end;
+  if (!done.empty() && (end.empty() || done < end)) end = std::max(done, sub_range->range.start);
 }
 
 bool Search::RefusesOrder(const Request& request, const Status& status) {

@@ -270,6 +270,46 @@ TEST_F(SearchTest, ReverseKeyOrderGoesOnWithoutAServerThatKnowsIt) {
   }
 }
 
+// The same for the lower part of a region that is split meanwhile: the rows that have been given
+// out lie in the upper part.
+TEST_F(SearchTest, ReverseKeyOrderGivesNoRowTwiceWhenAnOldServerGetsTheLowerPart) {
+  Start(1, 10, {"a", "b"});
+  const auto answer_below = [&](int64_t end, int count) {
+    return [&, end, count](const pb::SearchRequest& request, auto done) {
+      pb::SearchReply reply = cluster_.Answer(request);
+      for (pb::RangeResult& result : *reply.mutable_results()) {
+        if (cluster_.regions[0].server == "b" && result.region_id() == 1) {
+          SetError(Unavailable("the region is not here"), result.mutable_error());
+          continue;
+        }
+        result.set_in_order(true);
+        auto& rows = *result.mutable_rows();
+        std::ranges::reverse(rows);
+        while (!rows.empty() && rows[0].key() >= cluster_.Key(end)) rows.DeleteSubrange(0, 1);
+        if (rows.size() <= count) continue;
+        rows.DeleteSubrange(count, rows.size() - count);
+        result.set_resume("down");
+      }
+      done(reply);
+    };
+  };
+  cluster_.servers["a"]->search = answer_below(10, 3);
+  cluster_.servers["b"]->search = [&](const pb::SearchRequest& request, auto done) {
+    if (request.has_order()) return done(InvalidArgument("there is no index 0"));
+    done(cluster_.Answer(request));
+  };
+  RowStream rows = engine_->Search(table_, {.order = {{.column = 0, .descending = true}}});
+  for (int64_t id = 9; id >= 7; --id) EXPECT_EQ(Next(&rows).first, id);
+  RegionInfo upper = cluster_.regions[0];
+  upper.id = RegionId(2);
+  upper.start = cluster_.regions[0].end = cluster_.Key(5);
+  cluster_.regions[0].server = "b";
+  ++cluster_.regions[0].epoch;
+  cluster_.regions.push_back(upper);
+  cluster_.servers["a"]->search = answer_below(7, 3);
+  for (int64_t id = 6; id >= -1; --id) EXPECT_EQ(Next(&rows).first, id);
+}
+
 TEST_F(SearchTest, RefusingServerIsAskedLessOften) {
   Start(2, 4, {"a", "b"});
   cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };

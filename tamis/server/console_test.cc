@@ -238,6 +238,11 @@ TEST_F(ConsoleTest, AStatementTellsItsOutcomeInEachRegion) {
   EXPECT_EQ(outcomes("people = 1"), json({{"hit", {low}}, {"range", {high}}}));
   EXPECT_EQ(outcomes("name = 'city 0001'"), json({{"hit", {low}}, {"key", {high}}}));
   EXPECT_EQ(outcomes("area = 1"), json({{"hit", {low}}, {"in_vain", {high}}}));
+  const json counted = json::parse(
+      Ask("POST", "/v1/sql",
+          R"({"sql": "SELECT count(*) FROM cities WHERE people = 1", "explain_regions": true})")
+          .body);
+  EXPECT_EQ(counted["searches"][0]["regions"]["hit"], json({low}));
   EXPECT_THAT(Ask("POST", "/v1/sql", R"({"sql": "SELECT 1", "explain": true})").body,
               HasSubstr("no table of the store was searched"));
 }

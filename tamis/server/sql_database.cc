@@ -69,7 +69,9 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   };
   auto rewritten = RewriteMinimum(sql, session_->engine.get());
   if (!rewritten.has_value()) rewritten = RewriteLower(sql, session_->engine.get());
-  if (!rewritten.has_value() && sqlite3_get_autocommit(db_) != 0) {
+  // An aggregate does not tell what came of it in each region.
+  if (!rewritten.has_value() && sqlite3_get_autocommit(db_) != 0 &&
+      session_->explained_regions == 0) {
     rewritten = RewriteCount(sql, session_->engine.get());
   }
   int rc = rewritten.has_value() ? prepare(*rewritten) : SQLITE_ERROR;

@@ -181,7 +181,6 @@ class SqlService::Statement final : public RunningStatement {
     });
     database_->session()->searches = &searches_;
     database_->session()->most_searches = kExplainedSearches;
-    database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     out_ = "{";
     AppendJsonHeader(statement_, &out_);
     out_ += is_stream_ ? "}\n" : ",\"rows\":[";
@@ -209,6 +208,7 @@ class SqlService::Statement final : public RunningStatement {
       database_ = *std::move(taken);
       if (!cancelled_.ok()) return cancelled_;
     }
+    database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     auto statement = database_->Prepare(request_.sql);
     if (!statement.ok()) return statement.status();
     statement_ = *statement;

@@ -1,9 +1,11 @@
 #include "tamis/sql/count_query.h"
 
 #include <algorithm>
+#include <cctype>
 #include <regex>
 
 #include "tamis/sql/sql_name.h"
+#include "tamis/sql/sqlite.h"
 #include "tamis/table/expression.h"
 
 namespace tamis {
@@ -16,6 +18,13 @@ using Parts = std::match_results<std::string_view::const_iterator>;
 const std::string& NamePattern() {
   static const std::string kName = R"re((\w+|"(?:[^"]|"")+"))re";
   return kName;
+}
+
+// Whether SQLite, too, reads the word as a name: CURRENT_DATE, for one, is a value.
+bool IsName(const std::string& word) {
+  if (word.starts_with('"')) return true;
+  return std::isdigit(static_cast<unsigned char>(word.front())) == 0 &&
+         sqlite3_keyword_check(word.data(), static_cast<int>(word.size())) == 0;
 }
 
 std::string Unquoted(std::string name) {
@@ -48,6 +57,7 @@ std::optional<std::string> ConditionOf(const TableSchema& schema, std::string_vi
                            std::regex_constants::match_continuous)) {
       return std::nullopt;
     }
+    if (!IsName(parts[1].str())) return std::nullopt;
     const Column* column = FindColumn(schema, Unquoted(parts[1].str()));
     const std::string value = parts[3].str();
     const Type comparable = value.front() == '\'' ? Type::kText : Type::kInt64;
@@ -72,12 +82,15 @@ std::string Literal(const std::string& text) {
 std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
   static const std::regex kCount("\\s*SELECT\\s+(COUNT\\s*\\(\\s*\\*\\s*\\))(?:\\s+(?:AS\\s+)?" +
                                      NamePattern() + ")?\\s+FROM\\s+" + NamePattern() +
-                                     "(?:\\s+WHERE\\b([^;]*))?\\s*;?\\s*",
+                                     // The blanks before the end belong to one part only: what else
+                                     // costs much time to tell apart.
+                                     "(?:\\s+WHERE\\b([^;]*)|\\s*)(?:;\\s*)?",
                                  std::regex::icase | std::regex::optimize);
   Parts parts;
   if (sql.size() > kLongestStatement || !std::regex_match(sql.begin(), sql.end(), parts, kCount)) {
     return std::nullopt;
   }
+  if (!IsName(parts[3].str()) || (parts[2].matched && !IsName(parts[2].str()))) return std::nullopt;
   const auto table = engine->Table(AsciiLower(Unquoted(parts[3].str())));
   if (!table.ok()) return std::nullopt;
   std::string condition;
@@ -87,7 +100,8 @@ std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
     condition = *read;
   }
   const std::string shown = parts[2].matched ? Unquoted(parts[2].str()) : parts[1].str();
-  return "SELECT count AS " + QuotedName(shown) + " FROM tamis_aggregate(" +
+  // A count has no declared type.
+  return "SELECT +count AS " + QuotedName(shown) + " FROM tamis_aggregate(" +
          Literal((*table)->name) + ", '', '', " + Literal(condition) + ")";
 }
 

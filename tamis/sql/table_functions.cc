@@ -260,6 +260,7 @@ int Filter(sqlite3_vtab_cursor* base, int given, const char*, int argc, sqlite3_
     if (rows.ok()) cursor->rows = *std::move(rows);
   }
   if (status.ok()) return SQLITE_OK;
+  table->client->session->failure = status;
   if (IsOutOfMemory(status)) return SQLITE_NOMEM;
   sqlite3_free(base->pVtab->zErrMsg);
   base->pVtab->zErrMsg = sqlite3_mprintf("%s", status.message().c_str());

@@ -366,9 +366,9 @@ TEST_P(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
     ASSERT_NO_FATAL_FAILURE(CompareAs(sql, *instead));
   }
   EXPECT_THAT(rewritten(" select Count ( * )\n AS \"how many\" from T ;").value_or("none"),
-              testing::StartsWith("SELECT count AS \"how many\" FROM"));
+              testing::StartsWith("SELECT +count AS \"how many\" FROM"));
   EXPECT_THAT(rewritten("SELECT COUNT(*) FROM t WHERE n=1").value_or("none"),
-              testing::StartsWith("SELECT count AS \"COUNT(*)\" FROM"));
+              testing::StartsWith("SELECT +count AS \"COUNT(*)\" FROM"));
   // Where SQLite may see another value in a column or a literal, and other statements.
   for (const char* sql : {"SELECT count(*) FROM nothing",
                           "SELECT count(n) FROM t",
@@ -390,9 +390,18 @@ TEST_P(SqlBesideSqliteTest, RewrittenCountIsThatOfPlainSqlite) {
                           "SELECT count(*) FROM t WHERE n = 1 AND",
                           "SELECT count(*) FROM t WHERE n = id",
                           "SELECT count(*) FROM t WHERE n = ?",
+                          "SELECT count(*) FROM t WHERE current_date = '1999-01-01'",
+                          "SELECT count(*) where FROM t",
+                          "SELECT count(*) 12 FROM t",
+                          "SELECT count(*) FROM order",
                           "SELECT count(*) FROM t; SELECT 1"}) {
     EXPECT_EQ(rewritten(sql), std::nullopt) << sql;
   }
+  // Takes no more steps than it has characters.
+  const std::string blanks(960, ' ');
+  EXPECT_EQ(rewritten("SELECT count(*) FROM t WHERE" + blanks + ";x"), std::nullopt);
+  EXPECT_EQ(rewritten("SELECT count(*) FROM t" + blanks + ";x"), std::nullopt);
+  EXPECT_TRUE(rewritten("SELECT count(*) FROM t" + blanks + "; ").has_value());
 }
 
 TEST_P(SqlBesideSqliteTest, RewrittenLowerFindsTheRowsOfPlainSqlite) {
