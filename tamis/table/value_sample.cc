@@ -1,6 +1,7 @@
 #include "tamis/table/value_sample.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tamis {
 namespace {
@@ -13,6 +14,26 @@ double ShareOf(const ValueSample& sample) {
 }
 
 }  // namespace
+
+void ValueSampler::Add(std::string value) {
+  if (seen_ == 0 || value < smallest_) smallest_ = value;
+  if (seen_ == 0 || value > largest_) largest_ = value;
+  ++seen_;
+  if (values_.size() < most_) {
+    values_.push_back(std::move(value));
+  } else if (const uint64_t place = random_.Uniform(seen_); place < most_) {
+    values_[place] = std::move(value);
+  }
+}
+
+ValueSample ValueSampler::Take() && {
+  std::ranges::sort(values_);
+  if (!values_.empty()) {
+    values_.front() = std::move(smallest_);
+    values_.back() = std::move(largest_);
+  }
+  return {.values = std::move(values_), .distinct = seen_};
+}
 
 CellMap UnfittedCellMap(uint32_t cells_per_value) {
   return *CellMap::Create({}, std::clamp(cells_per_value, 1u, kMaxCellsPerValue));
@@ -37,6 +58,7 @@ CellMap FitCellMap(const std::vector<ValueSample>& samples, size_t regions,
     if (!sample.values.empty()) share = std::min(share, ShareOf(sample));
   }
   std::vector<std::string> values;
+  const std::string* largest = nullptr;
   for (const ValueSample& sample : samples) {
     if (sample.values.empty()) continue;
     const auto wanted = static_cast<size_t>(share * static_cast<double>(sample.distinct) + 0.5);
@@ -44,8 +66,10 @@ CellMap FitCellMap(const std::vector<ValueSample>& samples, size_t regions,
     for (size_t i = 0; i < count; ++i) {
       values.push_back(sample.values[i * sample.values.size() / count]);
     }
+    if (largest == nullptr || sample.values.back() > *largest) largest = &sample.values.back();
   }
-  if (values.empty()) return UnfittedCellMap(cells_per_value);
+  if (largest == nullptr) return UnfittedCellMap(cells_per_value);
+  values.push_back(*largest);  // so that no value that was there lies beyond the cells
   std::ranges::sort(values);
   const uint64_t cells =
       std::clamp<uint64_t>(distinct / std::max<size_t>(regions, 1) * cells_per_value, kFewestCells,

@@ -7,15 +7,32 @@
 #include <string>
 #include <vector>
 
+#include "tamis/base/random.h"
 #include "tamis/table/cell_map.h"
 
 namespace tamis {
 
 // A sample of one or several regions: each of their distinct values has the same chance to be in
-// it.
+// it, but the smallest and the largest, which always are.
 struct ValueSample {
   std::vector<std::string> values;  // sorted
   uint64_t distinct = 0;            // values of the regions; at least as many as there are here
+};
+
+// Draws a sample of at most so many values, at least two, from more of them.
+class ValueSampler {
+ public:
+  explicit ValueSampler(size_t most) : most_(most) {}
+
+  void Add(std::string value);
+  ValueSample Take() &&;
+
+ private:
+  size_t most_;
+  Random random_{1};
+  uint64_t seen_ = 0;
+  std::string smallest_, largest_;
+  std::vector<std::string> values_;
 };
 
 // Cells for each value of a region, where none are named, and the most that a definition may name.

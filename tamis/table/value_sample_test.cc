@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tamis/base/coding.h"
 
 namespace tamis {
@@ -56,6 +58,36 @@ TEST(ValueSampleTest, ARegionCountsAsMuchAsItHasValues) {
   const double share = static_cast<double>(map.CellOf(Encoded(500'000))) / map.cells();
   // A quarter more cells lie beyond the largest value.
   EXPECT_NEAR(share, 0.9 / 1.25, 0.05);
+}
+
+TEST(ValueSamplerTest, TheSmallestAndTheLargestValueAreAlwaysInTheSample) {
+  for (const uint64_t count : {1, 2, 10, 11, 5000}) {
+    ValueSampler sampler(10);
+    for (uint64_t i = 0; i < count; ++i) sampler.Add(Encoded((count / 2 + i) % count));
+    const ValueSample sample = std::move(sampler).Take();
+    EXPECT_EQ(sample.distinct, count);
+    ASSERT_EQ(sample.values.size(), std::min<uint64_t>(count, 10));
+    EXPECT_EQ(sample.values.front(), Encoded(0));
+    EXPECT_EQ(sample.values.back(), Encoded(count - 1));
+    EXPECT_TRUE(std::ranges::is_sorted(sample.values));
+    EXPECT_EQ(std::ranges::adjacent_find(sample.values), sample.values.end());
+  }
+  EXPECT_TRUE(ValueSampler(10).Take().values.empty());
+}
+
+// The largest value of all is in a region whose sample is thinned.
+TEST(ValueSampleTest, SmallestAndLargestValuesOfRegionsAreWithinTheCells) {
+  for (const bool thinned_is_larger : {false, true}) {
+    ValueSample thinned = SampleOf(5'000'000, 10, 100, 100);
+    ValueSample whole = SampleOf(6'000'000, 10, 100, 9000);
+    thinned.values.front() = Encoded(1'000);
+    thinned.values.back() = Encoded(thinned_is_larger ? 1'000'000'000 : 5'900'000);
+    const CellMap map = FitCellMap({thinned, whole}, 2, 16);
+    EXPECT_GT(map.CellOf(thinned.values.front()), 0);
+    for (const ValueSample& sample : {thinned, whole}) {
+      EXPECT_LT(map.CellOf(sample.values.back()), map.cells() - 1) << thinned_is_larger;
+    }
+  }
 }
 
 }  // namespace

@@ -19,7 +19,10 @@ import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 import tamis.table.Schema;
 
-/** Some of the distinct first values of an index in a region, each with the same chance: for a cell map. */
+/**
+ * Some of the distinct first values of an index in a region, for a cell map: the smallest, the largest, and of the
+ * others each with the same chance.
+ */
 public final class ValueSampler {
   private static final int MOST_BYTES = 256; // of a value; what is behind them tells few values apart
   private static final int MOST_VALUES = 1 << 16;
@@ -27,6 +30,8 @@ public final class ValueSampler {
   private final int most;
   private final Random random = new Random(1);
   private final List<byte[]> values = new ArrayList<>();
+  private byte[] smallest;
+  private byte[] largest;
   private long seen;
 
   private ValueSampler(int most) {
@@ -36,7 +41,7 @@ public final class ValueSampler {
   /** Reads all entries of the index. Null: `progress` stopped it. */
   public static Cluster.ValueSample sample(
       IndexedRegion region, Schema.Index index, int most, IndexBuilder.Progress progress) throws IOException {
-    ValueSampler sampler = new ValueSampler(Math.max(1, Math.min(most, MOST_VALUES)));
+    ValueSampler sampler = new ValueSampler(Math.max(2, Math.min(most, MOST_VALUES)));
     byte[] prefix = region.keys.index(index.id);
     Scan scan = ReadView.scan(prefix, Key.prefixEnd(prefix)).addFamily(IndexedTable.FAMILY).setCacheBlocks(false);
     byte[] before = null;
@@ -57,7 +62,10 @@ public final class ValueSampler {
     return progress.rows(entries) ? sampler.result() : null;
   }
 
+  /** Values come in their order. */
   private void add(byte[] value) {
+    if (seen == 0) smallest = value;
+    largest = value;
     ++seen;
     if (values.size() < most) {
       values.add(value);
@@ -69,6 +77,10 @@ public final class ValueSampler {
 
   private Cluster.ValueSample result() {
     values.sort(Key::compare);
+    if (seen > 0) {
+      values.set(0, smallest);
+      values.set(values.size() - 1, largest);
+    }
     Cluster.ValueSample.Builder sample = Cluster.ValueSample.newBuilder().setDistinct(seen);
     for (byte[] value : values) sample.addValues(ByteString.copyFrom(value));
     return sample.build();

@@ -362,6 +362,12 @@ class RegionJobsTest {
       assertTrue(new HashSet<>(all.getSample().getValuesList()).containsAll(some.getValuesList()));
       long low = some.getValuesList().stream().filter(v -> v.toStringUtf8().compareTo("\u0002v1150") < 0).count();
       assertTrue(low >= 10 && low <= 40, low + " of 50 are in the lower half");
+      for (int most : new int[] {2, 5, 50}) {
+        some = run(state, request.setMostValues(most)).getResults(0).getSample();
+        assertEquals(most, some.getValuesCount());
+        assertEquals(all.getSample().getValues(0), some.getValues(0), "the smallest");
+        assertEquals(all.getSample().getValues(300), some.getValues(most - 1), "the largest");
+      }
       Cluster.RegionJobResult none = run(state, request.setIndexId(7)).getResults(0);
       assertEquals(Cluster.Error.Code.NOT_FOUND, none.getError().getCode());
       TestServer.close(region);
