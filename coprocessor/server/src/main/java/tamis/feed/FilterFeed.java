@@ -511,6 +511,13 @@ public final class FilterFeed {
     return locked(() -> puts.waiting() >= options.maxWaiting);
   }
 
+  /** True while a put that has to queue would be refused: a coordinator is stuck. */
+  public boolean isStuck() {
+    return locked(()
+                      -> puts.waiting() >= options.maxWaiting && !Fault.QUEUED_FOR_THE_STUCK.isOn()
+                  && clock.getAsLong() - progressAt >= options.patienceNs);
+  }
+
   /**
    * Queues a put, which is not written yet, until fewer than options.maxWaiting wait, or until coordinators have
    * applied the event that the put would wait for (Long.MAX_VALUE: it is not known), or until others wait for what the
@@ -533,7 +540,7 @@ public final class FilterFeed {
         if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
         if (left <= 0) return false;
         if (put == null) put = puts.beginQueued(sequence);
-        puts.sleep(put, left);
+        puts.sleepQueued(put, left);
       }
     } finally {
       if (put != null) puts.endQueued(put, room);
@@ -557,7 +564,11 @@ public final class FilterFeed {
       while (true) {
         long now = clock.getAsLong();
         if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) {
-          if (put != null) progressAt = now;
+          if (put != null) {
+            progressAt = now;
+          } else {
+            puts.offerPlace(); // which it may have been given, and does not need
+          }
           return true;
         }
         if (now - deadline >= 0) return false;

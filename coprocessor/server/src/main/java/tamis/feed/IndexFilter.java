@@ -291,6 +291,16 @@ public final class IndexFilter {
     return sequence;
   }
 
+  /** Whether a row with these entries would have to wait if it were counted now. */
+  public synchronized boolean wouldWait(Collection<IndexEntry> entries) {
+    if (waitFor(entries) > 0) return true;
+    if (current == null) return false;
+    for (IndexEntry entry : entries) {
+      if (!current.mayContain(entry)) return true;
+    }
+    return false;
+  }
+
   private void forgetAcknowledged() {
     long floor = feed.acknowledgedFloor();
     pending.forgetUpTo(floor);

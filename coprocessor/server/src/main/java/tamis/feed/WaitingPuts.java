@@ -18,6 +18,7 @@ final class WaitingPuts {
     final long sequence;
     private final Condition woken;
     private boolean sleeps; // in `sleeping`
+    private boolean queues; // in `queued`
 
     Put(long sequence, Condition woken) {
       this.sequence = sequence;
@@ -56,21 +57,30 @@ final class WaitingPuts {
   void end(Put put) {
     --waiting;
     sleeping.remove(put);
-    wakeQueued();
+    offerPlace();
   }
 
   /** The put is not written. */
   Put beginQueued(long sequence) {
     Put put = new Put(sequence, lock.newCondition());
-    queued.add(put);
+    put.queues = queued.add(put);
     return put;
   }
 
   /** `takesRoom`: it will wait in the place of one that ended. Otherwise that place is the next one's. */
   void endQueued(Put put, boolean takesRoom) {
-    queued.remove(put);
+    if (put.queues) queued.remove(put);
     sleeping.remove(put);
-    if (!takesRoom) wakeQueued();
+    if (!takesRoom) offerPlace();
+  }
+
+  /** Sleeps as `sleep`. One that found no room, although a place was offered to it, is the first again. */
+  void sleepQueued(Put put, long ns) throws InterruptedException {
+    if (!put.queues) {
+      queued.addFirst(put);
+      put.queues = true;
+    }
+    sleep(put, ns);
   }
 
   /** Each queued put looks again whether it may go on. */
@@ -78,9 +88,12 @@ final class WaitingPuts {
     for (Put put : queued) put.woken.signal();
   }
 
-  private void wakeQueued() {
-    Put next = queued.peek();
-    if (next != null) next.woken.signal();
+  /** A place has become free. Several places are offered to as many puts: each call wakes another one. */
+  void offerPlace() {
+    Put next = queued.poll();
+    if (next == null) return;
+    next.queues = false;
+    next.woken.signal();
   }
 
   /** Sleeps until the put is woken, or until it is time to look at the clock again. */

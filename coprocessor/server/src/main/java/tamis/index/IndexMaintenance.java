@@ -142,10 +142,15 @@ public final class IndexMaintenance {
       Fault.allocate();
       new Effect(region, batch, context, rows, building).run();
       Fault.allocate();
+      boolean mayQueue = !building && context.caller.conditions == null;
+      // Clients try again and again: each try would tell its flips, and take them back.
+      if (mayQueue && region.host.isStuck() && wouldWait(context)
+          && !region.host.awaitRoom(Long.MAX_VALUE, () -> false)) {
+        throw tooMany(region);
+      }
       // New entries are counted before a reader can see them.
       if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
-      boolean queues = !building && context.caller.conditions == null && region.host.isCrowded();
-      if (queues) queue(context);
+      if (mayQueue && region.host.isCrowded()) queue(context);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new java.io.InterruptedIOException("interrupted while waiting for other writes");
@@ -177,6 +182,15 @@ public final class IndexMaintenance {
 
   private static RegionTooBusyException tooMany(IndexedRegion region) {
     return refused(region, "too many writes wait for coordinators");
+  }
+
+  /** Whether the write will wait for coordinators, as far as its filters know before it is counted. */
+  private static boolean wouldWait(BatchContext context) {
+    for (Map.Entry<Integer, List<IndexEntry>> ofIndex : byIndex(context.held).entrySet()) {
+      IndexFilter filter = context.region.filters.get(ofIndex.getKey());
+      if (filter != null && filter.wouldWait(ofIndex.getValue())) return true;
+    }
+    return false;
   }
 
   /** The number of the event that coordinators must have applied before the write is acknowledged; 0: there is none. */

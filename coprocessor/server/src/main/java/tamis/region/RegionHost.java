@@ -11,6 +11,9 @@ public interface RegionHost {
   /** True while so many writes wait for coordinators that a further one has to queue. */
   boolean isCrowded();
 
+  /** True while a write that has to queue would be refused, since a coordinator is stuck. */
+  boolean isStuck();
+
   /**
    * Queues a write until fewer writes wait, or until coordinators have applied the event that it would wait for
    * (Long.MAX_VALUE: it is not known), or until `hurry` is true. False: a coordinator is stuck, and the write has to be

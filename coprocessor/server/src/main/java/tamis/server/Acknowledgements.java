@@ -25,6 +25,10 @@ public final class Acknowledgements {
     return feed != null && feed.isCrowded();
   }
 
+  boolean isStuck() {
+    return feed != null && feed.isStuck();
+  }
+
   /** Queues until fewer writes wait, or the event is acknowledged, or `hurry`. False: the write has to be refused. */
   boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
     boolean room = feed == null || feed.awaitRoom(sequence, hurry);

@@ -65,6 +65,11 @@ public final class RegionServerState implements RegionHost {
   }
 
   @Override
+  public boolean isStuck() {
+    return acknowledgements.isStuck();
+  }
+
+  @Override
   public boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
     return acknowledgements.awaitRoom(sequence, hurry);
   }

@@ -452,6 +452,46 @@ class FilterFeedTest {
     assertTrue(acknowledged.get());
   }
 
+  /** Each place that becomes free is another one's, also where one poll frees several. */
+  @Test
+  void asManyQueuedPutsGoOnAsPlacesBecomeFree() throws Exception {
+    waitForEver();
+    options.maxWaiting = 2;
+    pollForEver(1, 0);
+    long number = closed(1);
+    AtomicReference<Boolean> done = new AtomicReference<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < 2; ++i) threads.add(waiting(() -> feed.waitAcknowledged(number, now + NEVER), done));
+    List<AtomicReference<Boolean>> rooms = new ArrayList<>();
+    for (int i = 0; i < 2; ++i) {
+      AtomicReference<Boolean> room = new AtomicReference<>();
+      rooms.add(room);
+      threads.add(waiting(() -> feed.awaitRoom(Long.MAX_VALUE, () -> false), room));
+    }
+    pollForEver(1, number);
+    for (Thread thread : threads) thread.join();
+    for (AtomicReference<Boolean> room : rooms) assertTrue(room.get());
+  }
+
+  @Test
+  void coordinatorIsStuckOnceNoPutWasAcknowledgedForAWhile() throws Exception {
+    waitForEver();
+    options.maxWaiting = 1;
+    options.patienceNs = SECOND;
+    pollForEver(1, 0);
+    long number = closed(1);
+    AtomicReference<Boolean> done = new AtomicReference<>();
+    assertFalse(feed.isStuck());
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + NEVER), done);
+    assertFalse(feed.isStuck());
+    now += SECOND;
+    assertTrue(feed.isStuck());
+    assertFalse(feed.awaitRoom(Long.MAX_VALUE, () -> false));
+    pollForEver(1, number);
+    put.join();
+    assertFalse(feed.isStuck());
+  }
+
   /** The place of the one that waited is free, and the first one that queued does not need it. */
   @Test
   void acknowledgedPutLeavesItsPlaceToTheNextOne() throws Exception {

@@ -12,6 +12,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -144,6 +145,30 @@ class FeedTest {
       assertFalse(excludes(copy, region, "new"));
       stop[0] = true;
       poller.join();
+    }
+  }
+
+  /** Clients repeat a write that is refused: nothing may come of the tries. */
+  @Test
+  void aWriteIsRefusedBeforeItTellsItsFlipsWhileACoordinatorIsStuck() throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.maxWaiting = 0;
+    options.patienceNs = 0;
+    options.leaseNs = 600 * SECOND;
+    FilterFeed feed = TestServer.start(options);
+    try (RegionForTest test = newRegion()) {
+      IndexedRegion region = test.indexed();
+      TestServer.open(region);
+      FeedCopy copy = new FeedCopy(99);
+      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+      }
+      assertTrue(excludes(copy, region, "new"));
+      long told = feed.last();
+      for (int i = 0; i < 3; ++i) {
+        assertThrows(RegionTooBusyException.class, () -> put(test, Bytes.toBytes("row"), "new"));
+      }
+      assertEquals(told, feed.last());
     }
   }
 
