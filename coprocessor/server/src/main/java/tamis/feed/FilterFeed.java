@@ -513,9 +513,10 @@ public final class FilterFeed {
 
   /** True while a put that has to queue would be refused: a coordinator is stuck. */
   public boolean isStuck() {
-    return locked(()
-                      -> puts.waiting() >= options.maxWaiting && !Fault.QUEUED_FOR_THE_STUCK.isOn()
-                  && clock.getAsLong() - progressAt >= options.patienceNs);
+    return locked(() -> {
+      if (puts.waiting() < options.maxWaiting || Fault.QUEUED_FOR_THE_STUCK.isOn()) return false;
+      return clock.getAsLong() - progressAt >= options.patienceNs;
+    });
   }
 
   /**

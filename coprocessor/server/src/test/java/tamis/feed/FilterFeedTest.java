@@ -454,7 +454,7 @@ class FilterFeedTest {
 
   /** Each place that becomes free is another one's, also where one poll frees several. */
   @Test
-  void asManyQueuedPutsGoOnAsPlacesBecomeFree() throws Exception {
+  void everyFreePlaceIsAnotherQueuedPuts() throws Exception {
     waitForEver();
     options.maxWaiting = 2;
     pollForEver(1, 0);
