@@ -111,13 +111,14 @@ int64_t Millis(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-// The indexes whose cells are to be fitted again. One that cannot be asked now is none.
-nlohmann::ordered_json IndexesToFit(Connection* connection, const TableSchema& table) {
+// The indexes whose cells are to be fitted again, as far as that is known by the deadline.
+nlohmann::ordered_json IndexesToFit(Connection* connection, const TableSchema& table,
+                                    Time deadline) {
   auto names = nlohmann::ordered_json::array();
   const auto schema = std::make_shared<const TableSchema>(table);
   for (const IndexSpec& index : schema->indexes) {
-    const auto outgrown = OutgrowsCells(&connection->engine(), schema, index);
-    if (outgrown.ok() && *outgrown) names.push_back(index.name);
+    const auto outgrown = OutgrowsCells(&connection->engine(), schema, index, deadline);
+    if (outgrown.value_or(false)) names.push_back(index.name);
   }
   return names;
 }
@@ -162,6 +163,7 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                          {"filters_coarse", known.filters_coarse},
                          {"filter_bytes", known.filter_bytes},
                          {"max_filter_bytes", known.max_filter_bytes}};
+  const Time deadline = connection->engine().executor().Now() + kCellFitTime;
   auto& listed = json["tables"] = nlohmann::ordered_json::array();
   for (const TableSchema& table : tables) {
     TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
@@ -172,7 +174,7 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                       {"size_bytes", bytes},
                       {"columns", table.columns.size()},
                       {"indexes", table.indexes.size()},
-                      {"indexes_to_fit", IndexesToFit(connection, table)}});
+                      {"indexes_to_fit", IndexesToFit(connection, table, deadline)}});
   }
   return json;
 }

@@ -62,6 +62,7 @@ std::string ColumnNames(const TableSchema& schema, const std::vector<uint32_t>& 
 // One line an index.
 Status ListIndexes(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
+  const Time deadline = connection->engine().executor().Now() + kCellFitTime;
   for (const IndexSpec& index : schema->indexes) {
     const std::string columns = ColumnNames(*schema, index.columns);
     std::string more =
@@ -71,9 +72,8 @@ Status ListIndexes(Connection* connection, const Options& options) {
       more += IsFitted(*index.cell_map)
                   ? fmt::format(" ranges by {} cells", index.cell_map->cells())
                   : " ranges, not fitted yet";
-      TAMIS_ASSIGN_OR_RETURN(const bool outgrown,
-                             OutgrowsCells(&connection->engine(), schema, index));
-      if (outgrown) {
+      const auto outgrown = OutgrowsCells(&connection->engine(), schema, index, deadline);
+      if (outgrown.value_or(false)) {
         more += fmt::format(" that its values have outgrown (tamis index ranges {} {})",
                             schema->name, index.name);
       }

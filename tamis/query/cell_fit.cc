@@ -11,14 +11,17 @@ namespace {
 
 // The cell of the row that is so far from that end of the index; nullopt: there are fewer rows.
 Result<std::optional<uint32_t>> CellOfRow(Engine* engine, const SchemaPtr& schema,
-                                          const IndexSpec& index, bool from_largest,
+                                          const IndexSpec& index, bool from_largest, Time deadline,
                                           uint64_t rows) {
+  const Duration timeout = deadline - engine->executor().Now();
+  if (timeout <= Duration::zero()) return DeadlineExceeded("no time is left to ask the index");
   const uint32_t column = index.columns[0];
   RowStream stream = engine->Search(
       schema, {.predicate = Predicate::And({index.where, Predicate::NotNull(column)}),
                .columns = {{column}},
                .limit = rows,
-               .order = {{.column = column, .descending = from_largest}}});
+               .order = {{.column = column, .descending = from_largest}},
+               .timeout = timeout});
   std::optional<Row> last;
   for (uint64_t count = 0; count < rows; ++count) {
     TAMIS_ASSIGN_OR_RETURN(last, stream.Next());
@@ -31,15 +34,16 @@ Result<std::optional<uint32_t>> CellOfRow(Engine* engine, const SchemaPtr& schem
 
 }  // namespace
 
-Result<bool> OutgrowsCells(Engine* engine, const SchemaPtr& schema, const IndexSpec& index,
-                           uint64_t most_rows) {
+std::optional<bool> OutgrowsCells(Engine* engine, const SchemaPtr& schema, const IndexSpec& index,
+                                  Time deadline, uint64_t most_rows) {
   if (index.cell_map == nullptr) return false;
-  TAMIS_ASSIGN_OR_RETURN(const auto high,
-                         CellOfRow(engine, schema, index, /*from_largest=*/true, most_rows));
-  if (!high.has_value()) return false;
-  TAMIS_ASSIGN_OR_RETURN(const auto low,
-                         CellOfRow(engine, schema, index, /*from_largest=*/false, most_rows));
-  return *high == index.cell_map->cells() - 1 || low == 0;
+  const auto high = CellOfRow(engine, schema, index, /*from_largest=*/true, deadline, most_rows);
+  if (!high.ok()) return std::nullopt;
+  if (!high->has_value()) return false;
+  if (**high == index.cell_map->cells() - 1) return true;
+  const auto low = CellOfRow(engine, schema, index, /*from_largest=*/false, deadline, most_rows);
+  if (!low.ok()) return std::nullopt;
+  return *low == 0;
 }
 
 }  // namespace tamis

@@ -10,9 +10,11 @@
 // Threads: safe; blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 
-#include "tamis/base/status.h"
+#include "tamis/base/executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/table/schema.h"
 
@@ -21,8 +23,12 @@ namespace tamis {
 // So many rows at one end of the index, all of them in its last or first cell, are too many.
 inline constexpr uint64_t kRowsOutsideOfCells = 1000;
 
-// False for an index that has no cells.
-Result<bool> OutgrowsCells(Engine* engine, const SchemaPtr& schema, const IndexSpec& index,
-                           uint64_t most_rows = kRowsOutsideOfCells);
+// A report asks for so long at most, all of its indexes together, while regions do not answer.
+inline constexpr Duration kCellFitTime = std::chrono::seconds(3);
+
+// False for an index that has no cells. nullopt: it is not known, since no answer came until the
+// deadline, or the search failed, for want of the right to read for example.
+std::optional<bool> OutgrowsCells(Engine* engine, const SchemaPtr& schema, const IndexSpec& index,
+                                  Time deadline, uint64_t most_rows = kRowsOutsideOfCells);
 
 }  // namespace tamis

@@ -117,9 +117,10 @@ TEST_P(ClusterCells, RangesAskFewRegionsOnceCellsAreFitted) {
 TEST_P(ClusterCells, ValuesThatGrowOutgrowTheirCells) {
   FillScattered();
   const auto outgrown = [&](uint64_t rows) {
-    const auto result = OutgrowsCells(engine_.get(), table_, *table_->FindIndex("size"), rows);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() && *result;
+    const auto result = OutgrowsCells(engine_.get(), table_, *table_->FindIndex("size"),
+                                      kind_->Soon().deadline, rows);
+    EXPECT_TRUE(result.has_value());
+    return result.value_or(false);
   };
   EXPECT_FALSE(outgrown(100)) << "it has no cells";
   ASSERT_TRUE(Fit(4).ok());
@@ -141,6 +142,26 @@ TEST_P(ClusterCells, ValuesThatGrowOutgrowTheirCells) {
   EXPECT_FALSE(outgrown(100));
   put(20'000, -1);
   EXPECT_TRUE(outgrown(100)) << "below all cells";
+}
+
+TEST_P(ClusterCells, WhetherCellsAreOutgrownIsNotKnownSoonWhereNoRegionAnswers) {
+  if (!Can(Capability::kPauseServer) || !kind_->has_virtual_clock()) {
+    GTEST_SKIP() << "no server pauses, or real time would pass";
+  }
+  FillScattered();
+  ASSERT_TRUE(Fit(4).ok());
+  const IndexSpec& index = *table_->FindIndex("size");
+  const Executor& executor = kind_->executor();
+  EXPECT_EQ(OutgrowsCells(engine_.get(), table_, index, executor.Now() + kCellFitTime), false);
+  EXPECT_EQ(OutgrowsCells(engine_.get(), table_, index, executor.Now()), std::nullopt);
+  const auto servers = kind_->Servers();
+  ASSERT_TRUE(servers.ok());
+  for (const std::string& server : *servers) ASSERT_TRUE(kind_->Pause(server).ok());
+  const Time deadline = executor.Now() + kCellFitTime;
+  EXPECT_EQ(OutgrowsCells(engine_.get(), table_, index, deadline), std::nullopt);
+  EXPECT_LE(executor.Now(), deadline + std::chrono::milliseconds(100));
+  for (const std::string& server : *servers) ASSERT_TRUE(kind_->Resume(server).ok());
+  EXPECT_EQ(OutgrowsCells(engine_.get(), table_, index, kind_->Soon().deadline), false);
 }
 
 TEST_P(ClusterCells, RangesFollowRemovals) {
