@@ -23,14 +23,26 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   }
 }
 
-// Where the options of --index begin, with the space before them. Names of fields may have spaces.
-size_t OptionsOfIndex(std::string_view text) {
-  size_t options = text.size();
-  for (const std::string_view option :
-       {" include ", " include(", " where ", " ranges", " fpr ", " expected_values ", " seed "}) {
-    options = std::min(options, text.find(option));
+// The places where options of --index may begin, each at the space before a word, and the end.
+std::vector<size_t> PlacesOfOptions(std::string_view text) {
+  static const std::set<std::string_view> words = {"include",         "where", "ranges", "fpr",
+                                                   "expected_values", "seed",  "nulls"};
+  std::vector<size_t> places;
+  for (size_t space = text.find(' '); space != text.npos; space = text.find(' ', space + 1)) {
+    const std::string_view word =
+        text.substr(space + 1, text.find_first_of(" (", space + 1) - space - 1);
+    const bool ends_text = space + 1 + word.size() == text.size();
+    // The others take a value.
+    if (words.contains(word) && (!ends_text || word == "ranges")) places.push_back(space);
   }
-  return options;
+  places.push_back(text.size());
+  return places;
+}
+
+std::vector<std::string> ColumnsIn(const std::string& text) {
+  std::vector<std::string> names = Split(text, ',');
+  for (std::string& name : names) name = LowerSnake(name);
+  return names;
 }
 
 std::string Join(const std::vector<std::string>& names, const char* separator) {
@@ -52,13 +64,23 @@ Result<DeclaredTable> DeclaredTable::Parse(std::string table, const TableOptions
     column.name = LowerSnake(column.name);
     declared.columns_.push_back(std::move(column));
   }
-  for (const std::string& text : options.indexes) {
-    const size_t rest = OptionsOfIndex(text);
-    std::vector<std::string> names = Split(text.substr(0, rest), ',');
-    for (std::string& name : names) name = LowerSnake(name);
-    declared.indexes_.push_back(Join(names, ",") + text.substr(rest));
-  }
   return declared;
+}
+
+// Names of fields may have spaces and be words of options: the options begin at the first place
+// behind names of columns only, or, where names are unknown, at the first place.
+std::vector<DeclaredTable::Index> DeclaredTable::IndexesOf(
+    const std::function<bool(const std::string&)>& is_column) const {
+  std::vector<Index> indexes;
+  for (const std::string& text : options_.indexes) {
+    const std::vector<size_t> places = PlacesOfOptions(text);
+    const auto known = std::ranges::find_if(places, [&](size_t place) {
+      return std::ranges::all_of(ColumnsIn(text.substr(0, place)), is_column);
+    });
+    const size_t place = known == places.end() ? places.front() : *known;
+    indexes.push_back({.columns = ColumnsIn(text.substr(0, place)), .options = text.substr(place)});
+  }
+  return indexes;
 }
 
 // A declared column of no field is most likely mistyped.
@@ -115,8 +137,9 @@ Result<TableSchema> DeclaredTable::SchemaFor(const std::vector<std::string>& hea
                            Join(names, ", "));
   }
   definition.push_back(DefinitionOf(key_));
-  for (const std::string& index : indexes_) {
-    definition.push_back(IndexDefinition(index, options_.nulls));
+  const auto is_column = [&](const std::string& name) { return seen.contains(name); };
+  for (const Index& index : IndexesOf(is_column)) {
+    definition.push_back(IndexDefinition(Join(index.columns, ",") + index.options, options_.nulls));
   }
   if (!options_.marker.empty()) {
     definition.push_back(MarkerDefinition(options_.marker));
@@ -175,13 +198,16 @@ Status DeclaredTable::CheckAgrees(const TableSchema& existing) const {
       return differs("column \"" + column.name + "\" has another cell");
     }
   }
-  for (const std::string& index : indexes_) {
-    const std::vector<std::string> wanted = Split(index, ',');
+  const auto is_column = [&](const std::string& name) {
+    return existing.FindColumn(name).has_value();
+  };
+  for (const Index& index : IndexesOf(is_column)) {
     const bool there =
         std::any_of(existing.indexes.begin(), existing.indexes.end(),
-                    [&](const IndexSpec& spec) { return names_of(spec.columns) == wanted; });
+                    [&](const IndexSpec& spec) { return names_of(spec.columns) == index.columns; });
     if (!there) {
-      return differs("it has no index on (" + index + "); tamis index create makes one");
+      return differs("it has no index on (" + Join(index.columns, ",") +
+                     "); tamis index create makes one");
     }
   }
   return Status::Ok();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,18 @@ class DeclaredTable {
   DeclaredTable(std::string table, const TableOptions& options)
       : table_(std::move(table)), options_(options) {}
 
+  struct Index {
+    std::vector<std::string> columns;
+    std::string options;  // with a space before them
+  };
+
   Status CheckFieldsExist(const std::vector<std::string>& fields) const;
+  std::vector<Index> IndexesOf(const std::function<bool(const std::string&)>& is_column) const;
 
   std::string table_;
   TableOptions options_;
   std::vector<KeyOption> key_;
   std::vector<ColumnOption> columns_;
-  std::vector<std::string> indexes_;  // COLUMN,COLUMN...
 };
 
 }  // namespace tamis

@@ -434,6 +434,28 @@ class ProgramTest(unittest.TestCase):
                                            "SELECT * FROM people WHERE home_town = 'Paris'"))
         self.assertEqual(absent["servers_asked"], 0)
 
+    def test_import_tells_options_of_an_index_from_fields(self):
+        fields = "id,Price,Price Ranges,Stock ranges_km,Seed\n1,2,3,4,5\n"
+        imported = ["import", "shop", "-", "--format", "csv", "--key", "id", "--index", "Price nulls skip", "--index",
+                    "Price Ranges", "--index", "Stock ranges_km,Price fpr 0.01 nulls skip", "--index", "Seed", "--index",
+                    "Seed,Price Ranges ranges 4"]
+        self.run_tamis(*imported, stdin=fields)
+        indexes = [line.strip() for line in self.run_tamis("table", "describe", "shop").splitlines() if "index" in line]
+        for index, line in zip(("price (price)", "price_ranges (price_ranges)",
+                                "stock_ranges_km_price (stock_ranges_km, price)", "seed (seed)",
+                                "seed_price_ranges (seed, price_ranges)"), indexes, strict=True):
+            self.assertIn(f"index {index}", line)
+        self.assertEqual(["nulls skip" in line for line in indexes], [True, False, True, False, False])
+        self.assertEqual(["ranges" in line.split(")")[-1] for line in indexes], [False] * 4 + [True])
+        self.assertIn("fpr 0.01", indexes[2])
+        # Options of an index that is there are no other definition of the table.
+        self.run_tamis(*imported, stdin=fields.replace("1,", "2,", 1))
+        self.assertIn("no index on (id)", self.run_tamis(*imported, "--index", "id ranges", stdin=fields, expect=1))
+        # A field that has the name of another one with an option behind it.
+        self.run_tamis("import", "one", "-", "--format", "csv", "--key", "id", "--index", "price ranges",
+                       stdin="id,price ranges\n1,2\n")
+        self.assertIn("one.price_ranges (price_ranges), fpr", self.run_tamis("index", "list", "one"))
+
     def test_import_fits_the_cells_of_a_definition(self):
         self.import_people("--index", "born ranges 4")
         self.assertRegex(self.run_tamis("index", "list", "people"), r"born .* ranges by \d+ cells")
