@@ -183,11 +183,10 @@ void OrderedMerge::AddTied(Row row) {
   }
   if (tied_bytes_ <= options_.most_tied_bytes) return;
   status_ = ResourceExhausted(
-      "more than " + std::to_string(options_.most_tied_bytes) +
-      " bytes of rows have the same beginning of a long value in index \"" +
-      options_.order.index->name +
-      "\", and would be sorted in memory; ask for another order: ORDER BY +COLUMN has SQLite sort "
-      "the rows");
+      "index \"" + options_.order.index->name + "\": more than " +
+      std::to_string(options_.most_tied_bytes) +
+      " bytes of rows have the same beginning of a long value, and would be sorted in memory; ask "
+      "for another order: ORDER BY +COLUMN has SQLite sort the rows");
 }
 
 Row OrderedMerge::TakeTied() {
