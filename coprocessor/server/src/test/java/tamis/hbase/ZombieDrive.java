@@ -1,6 +1,7 @@
 package tamis.hbase;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -16,6 +17,7 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Hbck;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.master.procedure.RSProcedureDispatcher;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.feed.FeedCopy;
 import tamis.pb.Cluster;
@@ -29,10 +31,10 @@ import tamis.table.Key;
 import tamis.table.Value;
 
 /**
- * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who is then
- * told to expire it although its session lives. Meanwhile one client puts a new value after the other, and two others
- * speak to the old server alone: one searches it for the last value that was acknowledged, one is a coordinator that
- * listens to it. An answer without that value, or a region left out, is a row missed.
+ * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who then
+ * expires it although its session lives, or is told to. Meanwhile one client puts a new value after the other, and two
+ * others speak to the old server alone: one searches it for the last value that was acknowledged, one is a coordinator
+ * that listens to it. An answer without that value, or a region left out, is a row missed.
  *
  *   ZombieDrive HBASE_LOCAL DIRECTORY pause|cut
  *
@@ -209,7 +211,11 @@ public final class ZombieDrive {
       } else {
         hold = true;
         cluster.run("cut", "master", role);
-        expire(old.getServerName()); // what the master cannot tell it
+        if (mastersGiveUp()) {
+          admin.move(old.getRegion().getEncodedNameAsBytes()); // what the master cannot tell it
+        } else {
+          expire(old.getServerName());
+        }
       }
       awaitMove();
       long before = acknowledged.get();
@@ -230,7 +236,17 @@ public final class ZombieDrive {
     }
   }
 
-  /** HBCK2 does the same. Some masters never give up a server that they cannot reach while its session lives. */
+  /** Whether this version's master expires a server that it cannot reach, although its session lives. */
+  private static boolean mastersGiveUp() {
+    for (Class<?> call : RSProcedureDispatcher.class.getDeclaredClasses()) {
+      for (Field field : call.getDeclaredFields()) {
+        if (field.getName().equals("RS_REMOTE_PROC_FAIL_FAST_LIMIT")) return true;
+      }
+    }
+    return false;
+  }
+
+  /** HBCK2 does the same. */
   private void expire(ServerName server) throws IOException {
     try (Hbck hbck = connection.getHbck()) {
       hbck.scheduleServerCrashProcedures(Collections.singletonList(server));
