@@ -1,12 +1,12 @@
 #include "tamis/sql/count_query.h"
 
-#include <algorithm>
 #include <cctype>
 #include <regex>
 
 #include "tamis/sql/sql_name.h"
 #include "tamis/sql/sqlite.h"
 #include "tamis/table/expression.h"
+#include "tamis/table/literal.h"
 
 namespace tamis {
 namespace {
@@ -15,11 +15,6 @@ constexpr size_t kLongestStatement = 1000;
 
 using Parts = std::match_results<std::string_view::const_iterator>;
 
-const std::string& NamePattern() {
-  static const std::string kName = R"re((\w+|"(?:[^"]|"")+"))re";
-  return kName;
-}
-
 // Whether SQLite, too, reads the word as a name: CURRENT_DATE, for one, is a value.
 bool IsName(const std::string& word) {
   if (word.starts_with('"')) return true;
@@ -27,27 +22,11 @@ bool IsName(const std::string& word) {
          sqlite3_keyword_check(word.data(), static_cast<int>(word.size())) == 0;
 }
 
-std::string Unquoted(std::string name) {
-  if (!name.starts_with('"')) return name;
-  std::string out;
-  for (size_t i = 1; i + 1 < name.size(); ++i) {
-    out += name[i];
-    if (name[i] == '"') ++i;  // twice, for one
-  }
-  return out;
-}
-
-const Column* FindColumn(const TableSchema& schema, const std::string& name) {
-  const auto column = std::ranges::find_if(
-      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
-  return column == schema.columns.end() ? nullptr : &*column;
-}
-
 // "status = 'open' AND total >= 100" in the language of tamis_aggregate; nullopt: it may mean
 // something else there.
 std::optional<std::string> ConditionOf(const TableSchema& schema, std::string_view where) {
   static const std::regex kComparison(
-      "\\s*" + NamePattern() +
+      std::string("\\s*") + kNamePattern +
           "\\s*(=|==|<|<=|>|>=)\\s*(0|-?[1-9][0-9]{0,17}|'(?:[^']|'')*')(?:\\s+(AND)\\b|\\s*$)",
       std::regex::icase | std::regex::optimize);
   std::string condition;
@@ -58,40 +37,37 @@ std::optional<std::string> ConditionOf(const TableSchema& schema, std::string_vi
       return std::nullopt;
     }
     if (!IsName(parts[1].str())) return std::nullopt;
-    const Column* column = FindColumn(schema, Unquoted(parts[1].str()));
+    const auto position = FindColumnInAnyCase(schema, UnquotedName(parts[1].str()));
+    if (!position.has_value()) return std::nullopt;
+    const Column& column = schema.columns[*position];
     const std::string value = parts[3].str();
     const Type comparable = value.front() == '\'' ? Type::kText : Type::kInt64;
-    if (column == nullptr || column->type != comparable) return std::nullopt;
+    if (column.type != comparable) return std::nullopt;
     const std::string op = parts[2].str() == "==" ? "=" : parts[2].str();
     condition +=
-        (condition.empty() ? "" : " AND ") + QuotedName(column->name) + " " + op + " " + value;
+        (condition.empty() ? "" : " AND ") + QuotedName(column.name) + " " + op + " " + value;
     more = parts[4].matched;
     where.remove_prefix(static_cast<size_t>(parts.length(0)));
   }
   return condition;
 }
 
-std::string Literal(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
-  return out + "'";
-}
-
 }  // namespace
 
 std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
-  static const std::regex kCount("\\s*SELECT\\s+(COUNT\\s*\\(\\s*\\*\\s*\\))(?:\\s+(?:AS\\s+)?" +
-                                     NamePattern() + ")?\\s+FROM\\s+" + NamePattern() +
-                                     // The blanks before the end belong to one part only: what else
-                                     // costs much time to tell apart.
-                                     "(?:\\s+WHERE\\b([^;]*)|\\s*)(?:;\\s*)?",
-                                 std::regex::icase | std::regex::optimize);
+  static const std::regex kCount(
+      std::string("\\s*SELECT\\s+(COUNT\\s*\\(\\s*\\*\\s*\\))(?:\\s+(?:AS\\s+)?") + kNamePattern +
+          ")?\\s+FROM\\s+" + kNamePattern +
+          // The blanks before the end belong to one part only: what else
+          // costs much time to tell apart.
+          "(?:\\s+WHERE\\b([^;]*)|\\s*)(?:;\\s*)?",
+      std::regex::icase | std::regex::optimize);
   Parts parts;
   if (sql.size() > kLongestStatement || !std::regex_match(sql.begin(), sql.end(), parts, kCount)) {
     return std::nullopt;
   }
   if (!IsName(parts[3].str()) || (parts[2].matched && !IsName(parts[2].str()))) return std::nullopt;
-  const auto table = engine->Table(AsciiLower(Unquoted(parts[3].str())));
+  const auto table = engine->Table(AsciiLower(UnquotedName(parts[3].str())));
   if (!table.ok()) return std::nullopt;
   std::string condition;
   if (parts[4].matched) {
@@ -99,10 +75,11 @@ std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
     if (!read.has_value()) return std::nullopt;
     condition = *read;
   }
-  const std::string shown = parts[2].matched ? Unquoted(parts[2].str()) : parts[1].str();
+  const std::string shown = parts[2].matched ? UnquotedName(parts[2].str()) : parts[1].str();
   // A count has no declared type.
   return "SELECT +count AS " + QuotedName(shown) + " FROM tamis_aggregate(" +
-         Literal((*table)->name) + ", '', '', " + Literal(condition) + ")";
+         Literal(Value::Text((*table)->name)) + ", '', '', " + Literal(Value::Text(condition)) +
+         ")";
 }
 
 }  // namespace tamis

@@ -11,16 +11,6 @@ namespace {
 
 constexpr size_t kLongestStatement = 1000;
 
-std::string Unquoted(std::string name) {
-  if (!name.starts_with('"')) return name;
-  std::string out;
-  for (size_t i = 1; i + 1 < name.size(); ++i) {
-    out += name[i];
-    if (name[i] == '"') ++i;  // twice, for one
-  }
-  return out;
-}
-
 // A value that is not above any of the type, as SQL. Null where SQLite's order is not that of the
 // index.
 const char* LeastOf(Type type) {
@@ -41,36 +31,35 @@ const char* LeastOf(Type type) {
 
 // The position of the column, if a full index begins with it.
 std::optional<uint32_t> FindOrdered(const TableSchema& schema, const std::string& name) {
-  const auto column = std::ranges::find_if(
-      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
-  if (column == schema.columns.end() || LeastOf(column->type) == nullptr) return std::nullopt;
-  const auto position = static_cast<uint32_t>(column - schema.columns.begin());
+  const auto position = FindColumnInAnyCase(schema, name);
+  if (!position.has_value() || LeastOf(schema.columns[*position].type) == nullptr) {
+    return std::nullopt;
+  }
   const bool indexed = std::ranges::any_of(schema.indexes, [&](const IndexSpec& index) {
-    return index.columns[0] == position && !index.IsPartial();
+    return index.columns[0] == *position && !index.IsPartial();
   });
-  return indexed ? std::optional(position) : std::nullopt;
+  return indexed ? position : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) {
-  static const std::string kName = R"re((\w+|"(?:[^"]|"")+"))re";
-  static const std::regex kMinimum("\\s*SELECT\\s+(MIN\\s*\\(\\s*" + kName +
-                                       "\\s*\\))(?:\\s+(?:AS\\s+)?" + kName + ")?\\s+FROM\\s+" +
-                                       kName + "\\s*;?\\s*",
+  static const std::regex kMinimum(std::string("\\s*SELECT\\s+(MIN\\s*\\(\\s*") + kNamePattern +
+                                       "\\s*\\))(?:\\s+(?:AS\\s+)?" + kNamePattern +
+                                       ")?\\s+FROM\\s+" + kNamePattern + "\\s*;?\\s*",
                                    std::regex::icase | std::regex::optimize);
   std::match_results<std::string_view::const_iterator> parts;
   if (sql.size() > kLongestStatement ||
       !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
     return std::nullopt;
   }
-  const auto table = engine->Table(AsciiLower(Unquoted(parts[4].str())));
+  const auto table = engine->Table(AsciiLower(UnquotedName(parts[4].str())));
   if (!table.ok()) return std::nullopt;
   const TableSchema& schema = **table;
-  const auto position = FindOrdered(schema, Unquoted(parts[2].str()));
+  const auto position = FindOrdered(schema, UnquotedName(parts[2].str()));
   if (!position.has_value()) return std::nullopt;
   const std::string column = QuotedName(schema.columns[*position].name);
-  const std::string shown = parts[3].matched ? Unquoted(parts[3].str()) : parts[1].str();
+  const std::string shown = parts[3].matched ? UnquotedName(parts[3].str()) : parts[1].str();
   return "SELECT (SELECT " + column + " FROM " + parts[4].str() + " WHERE " + column +
          " >= " + LeastOf(schema.columns[*position].type) + " ORDER BY " + column +
          " LIMIT 1) AS " + QuotedName(shown);

@@ -1,5 +1,9 @@
 #include "tamis/sql/sql_name.h"
 
+#include <algorithm>
+
+#include "tamis/table/expression.h"
+
 namespace tamis {
 
 std::string QuotedName(std::string_view name) {
@@ -9,6 +13,23 @@ std::string QuotedName(std::string_view name) {
     out += c;
   }
   return out + '"';
+}
+
+std::string UnquotedName(std::string_view written) {
+  if (!written.starts_with('"')) return std::string(written);
+  std::string out;
+  for (size_t i = 1; i + 1 < written.size(); ++i) {
+    out += written[i];
+    if (written[i] == '"') ++i;  // twice, for one
+  }
+  return out;
+}
+
+std::optional<uint32_t> FindColumnInAnyCase(const TableSchema& schema, std::string_view name) {
+  const auto column = std::ranges::find_if(
+      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
+  if (column == schema.columns.end()) return std::nullopt;
+  return static_cast<uint32_t>(column - schema.columns.begin());
 }
 
 std::string_view SqlType(Type type) {

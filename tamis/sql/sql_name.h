@@ -3,6 +3,8 @@
 // Threads: pure functions.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,13 @@ namespace tamis {
 
 // The name in double quotes, each of its own doubled.
 std::string QuotedName(std::string_view name);
+// A regular expression for a name as a statement writes it: a word, or in double quotes.
+inline constexpr char kNamePattern[] = R"re((\w+|"(?:[^"]|"")+"))re";
+// What such a text names.
+std::string UnquotedName(std::string_view written);
+
+// The position of the column that SQLite means by the name: letters of ASCII in any case.
+std::optional<uint32_t> FindColumnInAnyCase(const TableSchema& schema, std::string_view name);
 
 // The declared type of a column, chosen so that SQLite's own comparisons use the right affinity.
 std::string_view SqlType(Type type);
