@@ -7,9 +7,7 @@
 #include "tamis/cli/table_statements.h"
 #include "tamis/cluster/hidden_tables.h"
 #include "tamis/server/memory_database.h"
-#include "tamis/sql/count_query.h"
-#include "tamis/sql/lower_query.h"
-#include "tamis/sql/minimum_query.h"
+#include "tamis/sql/rewritten_query.h"
 #include "tamis/table/timestamp.h"
 
 namespace tamis {
@@ -128,11 +126,8 @@ std::optional<std::string> Connection::RewriteFirst(const char** text) const {
       (SqlWords(begin, 1) == std::vector<std::string>{"SELECT"} && HasSqlWord(begin, "LOWER"));
   if (session_->engine == nullptr || !may_be_rewritten) return std::nullopt;
   const std::string_view first = FirstStatement(*text);
-  auto rewritten = RewriteMinimum(first, session_->engine.get());
-  if (!rewritten.has_value()) rewritten = RewriteLower(first, session_->engine.get());
-  if (!rewritten.has_value() && sqlite3_get_autocommit(db_) != 0) {
-    rewritten = RewriteCount(first, session_->engine.get());
-  }
+  auto rewritten =
+      RewriteQuery(first, session_->engine.get(), /*counts=*/sqlite3_get_autocommit(db_) != 0);
   if (rewritten.has_value() && HasTablesOfItsOwn()) return std::nullopt;
   if (rewritten.has_value()) *text += first.size();
   return rewritten;

@@ -6,9 +6,7 @@
 #include "tamis/server/json_rows.h"
 #include "tamis/server/memory_database.h"
 #include "tamis/server/text_functions.h"
-#include "tamis/sql/count_query.h"
-#include "tamis/sql/lower_query.h"
-#include "tamis/sql/minimum_query.h"
+#include "tamis/sql/rewritten_query.h"
 #include "tamis/table/value.h"
 
 namespace tamis::server {
@@ -67,13 +65,9 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
     return sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement,
                               &rest);
   };
-  auto rewritten = RewriteMinimum(sql, session_->engine.get());
-  if (!rewritten.has_value()) rewritten = RewriteLower(sql, session_->engine.get());
   // An aggregate does not tell what came of it in each region.
-  if (!rewritten.has_value() && sqlite3_get_autocommit(db_) != 0 &&
-      session_->explained_regions == 0) {
-    rewritten = RewriteCount(sql, session_->engine.get());
-  }
+  const bool counts = sqlite3_get_autocommit(db_) != 0 && session_->explained_regions == 0;
+  const auto rewritten = RewriteQuery(sql, session_->engine.get(), counts);
   int rc = rewritten.has_value() ? prepare(*rewritten) : SQLITE_ERROR;
   if (rc != SQLITE_OK) {
     sandbox_.TakeRefusal();

@@ -16,7 +16,7 @@ namespace tamis {
 std::string QuotedName(std::string_view name);
 // A regular expression for a name as a statement writes it: a word, or in double quotes.
 inline constexpr char kNamePattern[] = R"re((\w+|"(?:[^"]|"")+"))re";
-// What such a text names.
+// The name that is written so.
 std::string UnquotedName(std::string_view written);
 
 // The position of the column that SQLite means by the name: letters of ASCII in any case.
