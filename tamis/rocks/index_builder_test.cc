@@ -307,7 +307,7 @@ TEST_F(IndexBuilderTest, FailedRebuildIsReportedAndNotRetried) {
 
 // Entries may be missing until the end: their cells must not be cleared, and the range not
 // narrowed.
-TEST_F(IndexBuilderTest, NothingIsClearedDuringARebuild) {
+TEST_F(IndexBuilderTest, RebuildPreventsClearing) {
   const auto clears = [this] { return region_->filter(Sparse().id)->BeginClearing(10).round != 0; };
   const auto put_and_delete = [this](const std::string& value) {
     ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("k", 1, value))}), pb::Error::OK);
@@ -334,7 +334,7 @@ TEST_F(IndexBuilderTest, NothingIsClearedDuringARebuild) {
   EXPECT_TRUE(clears());
 }
 
-TEST_F(IndexBuilderTest, CallerThatLacksMemoryHearsThat) {
+TEST_F(IndexBuilderTest, RebuildReportsThatItsCallerLacksMemory) {
   std::vector<StatusCode> heard;
   builder_->Rebuild(region_, Sparse().id, [&](const Status& status) {
     heard.push_back(status.code());
@@ -347,7 +347,7 @@ TEST_F(IndexBuilderTest, CallerThatLacksMemoryHearsThat) {
 }
 
 // No table has a row of the empty key, whoever wrote that; a pass would begin anew behind it.
-TEST_F(IndexBuilderTest, BackfillPassesByTheEmptyKey) {
+TEST_F(IndexBuilderTest, BackfillSkipsTheEmptyKey) {
   Random random(1);
   PutRows(random, 20);
   Empty(Sparse());

@@ -155,7 +155,7 @@ TEST_F(GlobalIndexTest, ARegionWhoseFilterDoesNotKnowTheValueIsExcludedWhileItsL
   EXPECT_FALSE(Excludes());
 }
 
-TEST_F(GlobalIndexTest, NoRegionHoldsNothingAndEachMayHoldAnything) {
+TEST_F(GlobalIndexTest, TermOfNothingExcludesTheRegionAndTermOfAllDoesNot) {
   const auto excludes = [this](RoutingTerm::Kind kind) {
     return !index_.Find(kTable, KeyRanges::All(), {.kind = kind}, now_).excluded.empty();
   };

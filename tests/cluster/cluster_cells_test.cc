@@ -144,7 +144,7 @@ TEST_P(ClusterCells, ValuesThatGrowOutgrowTheirCells) {
   EXPECT_TRUE(outgrown(100)) << "below all cells";
 }
 
-TEST_P(ClusterCells, WhetherCellsAreOutgrownIsNotKnownSoonWhereNoRegionAnswers) {
+TEST_P(ClusterCells, OutgrowsCellsEndsAtItsDeadlineWhenNoRegionAnswers) {
   if (!Can(Capability::kPauseServer) || !kind_->has_virtual_clock()) {
     GTEST_SKIP() << "no server pauses, or real time would pass";
   }

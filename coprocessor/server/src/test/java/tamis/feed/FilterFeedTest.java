@@ -454,7 +454,7 @@ class FilterFeedTest {
 
   /** Each place that becomes free is another one's, also where one poll frees several. */
   @Test
-  void everyFreePlaceIsAnotherQueuedPuts() throws Exception {
+  void eachFreePlaceWakesAnotherQueuedPut() throws Exception {
     waitForEver();
     options.maxWaiting = 2;
     pollForEver(1, 0);
@@ -676,7 +676,7 @@ class FilterFeedTest {
 
   /** A put whose event is acknowledged before it waits shows nothing: no coordinator has said anything. */
   @Test
-  void aPutThatNeedNotWaitShowsNothing() throws Exception {
+  void aPutThatNeedNotWaitIsNoSignOfProgress() throws Exception {
     options.maxWaiting = 1;
     poll(1, 0);
     long number = closed(1);

@@ -56,6 +56,15 @@ class FeedTest {
     return copy.excludes(region.id, 1, Hash.of(encoded(value), 1), encoded(value));
   }
 
+  /** A coordinator that polls until it has the region's bits, and then no more. */
+  private static FeedCopy copyThatExcludes(FilterFeed feed, IndexedRegion region, String value) throws Exception {
+    FeedCopy copy = new FeedCopy(99);
+    for (int i = 0; i < 10 && !excludes(copy, region, value); ++i) {
+      copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
+    }
+    return copy;
+  }
+
   @Test
   void noAcknowledgedValueIsLeftOut() throws Exception {
     assertNull(play(new FeedOptions(), false));
@@ -76,10 +85,7 @@ class FeedTest {
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.indexed();
       TestServer.open(region);
-      FeedCopy copy = new FeedCopy(99);
-      for (int i = 0; i < 10 && !excludes(copy, region, "value"); ++i) {
-        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
-      }
+      FeedCopy copy = copyThatExcludes(feed, region, "value");
       assertTrue(excludes(copy, region, "value"));
       put(test, Bytes.toBytes("row"), "value");
       assertTrue(excludes(copy, region, "value"), "the put waited, or its bits are known all the same");
@@ -126,10 +132,7 @@ class FeedTest {
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.indexed();
       TestServer.open(region);
-      FeedCopy copy = new FeedCopy(99);
-      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
-        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
-      }
+      FeedCopy copy = copyThatExcludes(feed, region, "new");
       boolean[] stop = new boolean[1];
       Thread poller = new Thread(() -> {
         while (!stop[0]) {
@@ -159,10 +162,7 @@ class FeedTest {
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.indexed();
       TestServer.open(region);
-      FeedCopy copy = new FeedCopy(99);
-      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
-        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
-      }
+      FeedCopy copy = copyThatExcludes(feed, region, "new");
       assertTrue(excludes(copy, region, "new"));
       long told = feed.last();
       for (int i = 0; i < 3; ++i) {
@@ -185,10 +185,7 @@ class FeedTest {
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.indexed();
       TestServer.open(region);
-      FeedCopy copy = new FeedCopy(99);
-      for (int i = 0; i < 10 && !excludes(copy, region, "new"); ++i) {
-        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
-      }
+      FeedCopy copy = copyThatExcludes(feed, region, "new");
       long told = feed.last();
       AtomicReference<Throwable> failed = new AtomicReference<>();
       Thread writer = new Thread(() -> {
