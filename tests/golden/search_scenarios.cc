@@ -23,6 +23,13 @@ std::string Text(const SearchPosition& position) {
          std::to_string(position.index_id) + " " + Hex(position.last);
 }
 
+// All columns but the key may be NULL, which is so in every table of cells.
+TableSchema SchemaOfCells(const Orders& orders) {
+  TableSchema schema = orders.Schema();
+  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  return schema;
+}
+
 class SearchScenarios {
  public:
   SearchScenarios(std::ostream& out, const TableSchema& schema, const std::vector<Row>& rows)
@@ -40,6 +47,12 @@ class SearchScenarios {
   }
 
   const TableSchema& schema() const { return table_.schema(); }
+  // The key of the row with this id.
+  std::string KeyOf(int64_t id) const {
+    Row row(schema().columns.size());
+    row[kId] = Value::Int64(id);
+    return EncodeKey(schema(), row);
+  }
 
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
               const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {},
@@ -122,10 +135,7 @@ void SkewedOrders(std::ostream& out) {
                       .amounts = 250,
                       .expected_values = 500,
                       .seed = 5};
-  TableSchema schema = orders.Schema();
-  for (Column& column : schema.columns) {
-    column.nullable = column.name != "id";  // as in every table of cells
-  }
+  const TableSchema schema = SchemaOfCells(orders);
   SearchScenarios scenarios(out, schema, orders.Rows());
   std::vector<Value> days;
   for (int64_t day = 0; day < 5; ++day) days.push_back(Value::Int64(day * 60));
@@ -157,13 +167,8 @@ void SkewedOrders(std::ostream& out) {
     // The entries of some indexes give the rows of these.
     for (const uint64_t limit : {1000, 15}) scenarios.Search(question, limit, {kAmount});
     for (const int64_t end : {60, 220}) {
-      const auto key = [&](int64_t id) {
-        Row row(schema.columns.size());
-        row[kId] = Value::Int64(id);
-        return EncodeKey(scenarios.schema(), row);
-      };
-      scenarios.Search(question, 1000, {kNote}, {key(50), key(end)});
-      scenarios.Search(question, 1000, {}, {key(50), key(end)});
+      scenarios.Search(question, 1000, {kNote}, {scenarios.KeyOf(50), scenarios.KeyOf(end)});
+      scenarios.Search(question, 1000, {}, {scenarios.KeyOf(50), scenarios.KeyOf(end)});
     }
   }
 }
@@ -179,8 +184,7 @@ void OrderedOrders(std::ostream& out) {
                       .amounts = 250,
                       .expected_values = 500,
                       .seed = 6};
-  TableSchema schema = orders.Schema();
-  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  const TableSchema schema = SchemaOfCells(orders);
   SearchScenarios scenarios(out, schema, orders.Rows());
   const Predicate questions[] = {
       Predicate::True(),
@@ -204,13 +208,8 @@ void OrderedOrders(std::ostream& out) {
   for (const Predicate& question : questions) {
     for (const std::vector<OrderTerm>& order : by) {
       for (const uint64_t limit : {1000, 90, 25}) scenarios.Search(question, limit, {}, {}, order);
-      const auto key = [&](int64_t id) {
-        Row row(schema.columns.size());
-        row[kId] = Value::Int64(id);
-        return EncodeKey(scenarios.schema(), row);
-      };
       for (const int64_t end : {60, 180}) {
-        scenarios.Search(question, 40, {}, {key(50), key(end)}, order);
+        scenarios.Search(question, 40, {}, {scenarios.KeyOf(50), scenarios.KeyOf(end)}, order);
       }
     }
   }
@@ -227,8 +226,7 @@ void OrdersFromTheLast(std::ostream& out) {
                       .amounts = 250,
                       .expected_values = 500,
                       .seed = 8};
-  TableSchema schema = orders.Schema();
-  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  TableSchema schema = SchemaOfCells(orders);
   schema.indexes.erase(schema.indexes.begin() + 1, schema.indexes.end());
   SearchScenarios scenarios(out, schema, orders.Rows());
   const auto id = [](Predicate::Op op, int64_t value) {
@@ -247,13 +245,8 @@ void OrdersFromTheLast(std::ostream& out) {
     for (const uint64_t limit : {1000, 40, 7, 1}) {
       scenarios.Search(question, limit, {kNote, kAmount}, {}, down);
     }
-    const auto key = [&](int64_t of) {
-      Row row(schema.columns.size());
-      row[kId] = Value::Int64(of);
-      return EncodeKey(scenarios.schema(), row);
-    };
-    scenarios.Search(question, 10, {}, {key(25), key(60)}, down);
-    scenarios.Search(question, 10, {}, {key(100), ""}, down);
+    scenarios.Search(question, 10, {}, {scenarios.KeyOf(25), scenarios.KeyOf(60)}, down);
+    scenarios.Search(question, 10, {}, {scenarios.KeyOf(100), ""}, down);
   }
 }
 
@@ -268,8 +261,7 @@ void CountedOrders(std::ostream& out) {
                       .amounts = 40,
                       .expected_values = 500,
                       .seed = 7};
-  TableSchema schema = orders.Schema();
-  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  const TableSchema schema = SchemaOfCells(orders);
   SearchScenarios scenarios(out, schema, orders.Rows());
   const Predicate questions[] = {
       Predicate::True(),
@@ -290,12 +282,8 @@ void CountedOrders(std::ostream& out) {
       for (const uint64_t limit : {1000, 35}) {
         scenarios.Search(question, limit, of, {}, {}, /*groups=*/true);
       }
-      const auto key = [&](int64_t id) {
-        Row row(schema.columns.size());
-        row[kId] = Value::Int64(id);
-        return EncodeKey(scenarios.schema(), row);
-      };
-      scenarios.Search(question, 1000, of, {key(50), key(180)}, {}, /*groups=*/true);
+      scenarios.Search(question, 1000, of, {scenarios.KeyOf(50), scenarios.KeyOf(180)}, {},
+                       /*groups=*/true);
     }
   }
 }
