@@ -149,7 +149,8 @@ TEST(TrustedFilter, HeaderIsRefusedWhenItIsDamagedOrPromisesTooMuch) {
         if (at != 12 && header == good) continue;
         std::string bad = header;
         std::memcpy(bad.data() + at, &rate, 8);
-        EXPECT_FALSE(TrustedFilter::FromHeader(bad, kNoLimit).ok()) << rate;
+        const Status status = TrustedFilter::FromHeader(bad, kNoLimit).status();
+        EXPECT_NE(status.message().find("rate not in (0, 1)"), std::string::npos) << rate;
       }
     }
   }
@@ -247,6 +248,25 @@ TEST(TrustedFilter, RebuildSaysHowManyItHadPlacesFor) {
   EXPECT_EQ(filter.AddToRebuild({}), 0u);
 }
 
+TEST(TrustedFilter, RebuildTakesABatchAsOneByOne) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 100; ++i) texts.push_back("row" + std::to_string(i));
+  const std::vector<std::string_view> items(texts.begin(), texts.end());
+  TrustedFilter filter = Make(true);
+  filter.Start(MakeRebuild(40));
+  TrustedFilter twin = Make(true);
+  twin.Start(MakeRebuild(40));
+  size_t one_by_one = 0, after_a_refusal = 0;
+  for (const std::string_view item : items) {
+    const bool was_full = twin.rebuild()->incomplete;
+    const bool added = AddToRebuild(&twin, item);
+    one_by_one += added ? 1 : 0;
+    after_a_refusal += added && was_full ? 1 : 0;
+  }
+  EXPECT_GT(after_a_refusal, 0u);
+  EXPECT_EQ(filter.AddToRebuild(items), one_by_one);
+}
+
 TEST(TrustedFilter, SizeIsThatOfItsParts) {
   const auto twice = [](size_t size) { return 2 * size; };
   TrustedFilter filter = Make(true);
@@ -273,6 +293,17 @@ TEST(TrustedFilter, CommitAndAbortAnswerTheFilterThatGoes) {
   const size_t dropped = filter.rebuild()->filter->SizeBytes();
   EXPECT_EQ(filter.Abort()->SizeBytes(), dropped);
   EXPECT_EQ(filter.rebuild(), nullptr);
+}
+
+TEST(TrustedFilter, HasItsOwnGenerationAndNoOther) {
+  TrustedFilter filter = Make(true);
+  const uint64_t first = filter.generation();
+  EXPECT_TRUE(filter.HasGeneration(first));
+  EXPECT_FALSE(filter.HasGeneration(0));
+  EXPECT_FALSE(filter.HasGeneration(first + 1));
+  filter.Trust(1);
+  EXPECT_TRUE(filter.HasGeneration(filter.generation()));
+  EXPECT_FALSE(filter.HasGeneration(first));
 }
 
 TEST(TrustedFilter, IsTrustedForOneTimeOnly) {

@@ -155,6 +155,41 @@ TEST(Window, GenerationOfASliceEndsWithIt) {
   EXPECT_FALSE(filter.HasGeneration(first));
 }
 
+TEST(Window, GenerationIsKnownWhileItsSliceIsThere) {
+  const Geometry geometry = {.seconds = 60, .slices = 4};
+  TrustedFilter filter = Make(geometry, {});
+  std::vector<uint64_t> generations = {filter.generation()};
+  for (int64_t begun = 15000; begun <= 150000; begun += 15000) {
+    BeginIfDue(&filter, geometry, {begun});
+    generations.push_back(filter.generation());
+    for (size_t i = 0; i < generations.size(); ++i) {
+      EXPECT_EQ(filter.HasGeneration(generations[i]), i + 5 >= generations.size()) << i;
+    }
+    EXPECT_FALSE(filter.HasGeneration(0));
+  }
+  filter.Doubt();
+  EXPECT_TRUE(filter.HasGeneration(filter.generation()));
+  for (const uint64_t doubted : generations) EXPECT_FALSE(filter.HasGeneration(doubted));
+  EXPECT_FALSE(filter.HasGeneration(0));
+}
+
+TEST(Window, CountIsThatOfTheSlicesThatLive) {
+  const Geometry geometry = {.seconds = 60, .slices = 4};
+  TrustedFilter filter = Make(geometry, {});
+  for (int slice = 0; slice < 3; ++slice) {
+    BeginIfDue(&filter, geometry, {15000 * slice});
+    for (int i = 0; i < 1 << slice; ++i) {
+      ASSERT_EQ(filter.Add(std::to_string(slice) + " " + std::to_string(i)),
+                TrustedFilter::Added::kNew);
+    }
+  }
+  EXPECT_EQ(filter.Count({30000}), 1u + 2u + 4u);
+  EXPECT_EQ(filter.Count({74999}), 1u + 2u + 4u);
+  EXPECT_EQ(filter.Count({75000}), 2u + 4u) << "the first slice is over";
+  EXPECT_EQ(filter.Count({90000}), 4u);
+  EXPECT_EQ(filter.Count({105000}), 0u);
+}
+
 TEST(Window, ClockThatGoesBackEndsNothing) {
   const Geometry geometry = {.seconds = 60, .slices = 4};
   TrustedFilter filter = Make(geometry, {100000, 5000});
