@@ -3,8 +3,10 @@
 
 #include <set>
 
+#include "tamis/base/random.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/query/plan.h"
+#include "tamis/rocks/search_position.h"
 
 namespace tamis {
 namespace {
@@ -116,6 +118,90 @@ TEST_P(ClusterMessages, AnIndexThatARegionDoesNotKnowIsAScanAColumnIsNoAnswer) {
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->results(0).error().code(), pb::Error::UNAVAILABLE);
   EXPECT_EQ(reply->results(0).error().schema_version(), table_->version);
+}
+
+TEST_P(ClusterMessages, ContinuationOfAnotherSearchIsRefused) {
+  using Order = SearchPosition::Order;
+  const uint32_t section = table_->indexes[0].id;
+  const uint32_t size = table_->indexes[1].id;
+  const Predicate at_least_20 = Predicate::Compare(kSize, Op::kGe, Value::Int64(20));
+  pb::SearchRequest in_order = Request(at_least_20);
+  in_order.mutable_order()->set_index_id(size);
+  pb::SearchRequest backward = in_order;
+  backward.mutable_order()->set_descending(true);
+  const struct {
+    const char* what;
+    pb::SearchRequest request;
+    SearchPosition position;
+  } cases[] = {
+      {"keys backward", Request(at_least_20), {.order = Order::kRowKeyDescending}},
+      {"entries backward",
+       Request(at_least_20),
+       {.order = Order::kEntryDescending, .index_id = size}},
+      {"entries backward, not forward",
+       in_order,
+       {.order = Order::kEntryDescending, .index_id = size}},
+      {"keys backward, not entries", backward, {.order = Order::kRowKeyDescending}},
+      {"an index without a stream",
+       Request(at_least_20),
+       {.order = Order::kEntry, .index_id = section}},
+      {"no index", Request(at_least_20), {.order = Order::kEntry, .index_id = 0}},
+      {"an equality", Request(Section("s0")), {.order = Order::kEntry, .index_id = section}},
+  };
+  for (const auto& [what, first, position] : cases) {
+    pb::SearchRequest request = first;
+    *request.add_ranges() = Range();
+    request.mutable_ranges(0)->set_resume(position.Serialize());
+    const auto reply = Search(request);
+    ASSERT_TRUE(reply.ok()) << what << ": " << reply.status();
+    ASSERT_EQ(reply->results_size(), 2) << what;
+    EXPECT_EQ(reply->results(0).error().code(), pb::Error::INVALID_ARGUMENT) << what;
+    EXPECT_EQ(reply->results(0).rows_size(), 0) << what;
+    EXPECT_EQ(reply->results(0).region_id(), region_.id.number()) << what;
+    EXPECT_FALSE(reply->results(1).has_error())
+        << what << ": " << reply->results(1).error().message();
+    EXPECT_GE(reply->results(1).rows_size(), 20) << what;
+  }
+}
+
+// The answer to any bytes is an error, or rows that the search is for, each once.
+TEST_P(ClusterMessages, ContinuationOfAnyBytesGivesAnErrorOrMatchingRows) {
+  Random random(1);
+  int refused = 0, answered = 0;
+  for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE("continuation " + std::to_string(i));
+    const bool all = random.OneIn(3);
+    const int below = all ? kRows : kRows / 2;
+    pb::SearchRequest request =
+        Request(all ? Section("s0") : Predicate::Compare(kSize, Op::kLt, Value::Int64(below)));
+    if (!all && random.OneIn(2)) {
+      request.mutable_order()->set_index_id(table_->indexes[1].id);
+      request.mutable_order()->set_descending(random.OneIn(2));
+    }
+    SearchPosition position;
+    position.branch = random.Uniform(3);
+    position.order = static_cast<SearchPosition::Order>(random.Uniform(4));
+    position.index_id = static_cast<uint32_t>(random.Uniform(4));
+    if (!random.OneIn(3)) position.last = KeyOf(static_cast<int>(random.Uniform(kRows)));
+    std::string bytes = position.Serialize();
+    for (uint64_t spoilt = random.Uniform(4); spoilt > 0; --spoilt) {
+      bytes[random.Uniform(bytes.size())] = static_cast<char>(random.Uniform(256));
+    }
+    request.mutable_ranges(0)->set_resume(bytes);
+    const auto reply = Search(request);
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_EQ(reply->results_size(), 1);
+    const pb::RangeResult& result = reply->results(0);
+    (result.has_error() ? refused : answered)++;
+    EXPECT_TRUE(!result.has_error() || result.rows().empty());
+    std::set<std::string> keys;
+    for (const pb::FoundRow& row : result.rows()) {
+      EXPECT_TRUE(keys.insert(row.key()).second) << "twice";
+      EXPECT_LT(row.key(), KeyOf(below));
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(answered, 0);
 }
 
 TEST_P(ClusterMessages, WritesToAWrongRegionAreRefusedAndNotDone) {
