@@ -15,7 +15,7 @@ struct Faults {
   bool commit_what_was_full = false;        // a rebuild that refused an add is committed
   bool erases_of_other_generation = false;  // an erase meant for the filter before is done
   bool commit_of_another = false;           // COMMIT with the id of another rebuild is done
-  bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
+  bool copies_are_believed = false;  // what COPY, RESTORE, LOADCHUNK or UNION made, as its source
   bool stray_erases_are_believed = false;  // an erase of an absent item does not end trust
   bool moved_is_believed = false;          // a filter that was away from its name, as before
   bool dumps_are_trusted = false;          // what DUMP and SCANDUMP give, as in a primary's files

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tamis/redis/bloom_chain.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
@@ -23,7 +24,8 @@ uint64_t BytesOf(const auto& filters) {
   return bytes;
 }
 
-// Sets the trust of a union from its sources.
+// A union is trusted if the key held a trusted filter and all sources are trusted. A new filter is
+// not: adds that were sent to its name before found none, as with COPY.
 void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   TamisKey dest = Open(ctx, words, kRead | kWrite);
@@ -55,7 +57,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   AnyFilter united = first.filter();
   TrustedFilter::Metadata metadata = first.metadata();
   if (dest.get() == nullptr) metadata.mark.clear();
-  bool trusted = true;
+  bool trusted = dest.get() != nullptr || faults.copies_are_believed;
   for (const TrustedFilter* part : parts) {
     if (part != &first) {
       const Status status = united.Merge(part->filter());

@@ -167,12 +167,14 @@ MORE = [
     ("TAMIS.UNION u a b a", OK), ("TAMIS.CHECK u x y p q absent", [1, 1, 1, 1, 0]), ("TAMIS.COUNT u", 4),
     ("TAMIS.INFO u", fields(Guard=0, State=b"trusted", Mark=b"", Capacity=100)),
     ("TAMIS.UNION b a b", OK), ("TAMIS.COUNT b", 4), ("TAMIS.INFO b", fields(Mark=b"m")),
-    # Trusted when all sources are.
+    # Trusted when it was there, and all sources are.
     ("TAMIS.RESERVE g 0.01 100 SEED 5 GUARD", OK), ("TAMIS.ADD g g", [1]),
     ("TAMIS.UNION v a g", OK), ("TAMIS.CHECK v x g absent", [-1, -1, -1]),
     ("TAMIS.INFO v", fields(Guard=1, State=b"not trusted")),
     ("TAMIS.TRUST v", OK), ("TAMIS.UNION v g", OK), ("TAMIS.CHECK v x", [-1]),
-    ("TAMIS.TRUST g", OK), ("TAMIS.UNION w a g", OK), ("TAMIS.CHECK w x g absent", [1, 1, 0]),
+    ("TAMIS.TRUST g", OK), ("TAMIS.UNION w a g", OK), ("TAMIS.CHECK w x g absent", [-1, -1, -1]),
+    ("TAMIS.TRUST w", OK), ("TAMIS.CHECK w x g absent", [1, 1, 0]),
+    ("TAMIS.UNION w a g", OK), ("TAMIS.CHECK w x g absent", [1, 1, 0]),
     ("TAMIS.UNION a g", OK), ("TAMIS.CHECK a x g absent", [1, 1, 0]), ("TAMIS.INFO a", fields(Guard=1)),
     ("TAMIS.REBUILD a START 0.01 100", lambda r: isinstance(r, int)),
     ("TAMIS.UNION a g", Error("ERR a rebuild is under way: COMMIT or ABORT it first")),

@@ -305,11 +305,23 @@ def copy_that_takes_the_place(words, way):
             assert client("COPY", "guard", "old") == 1
         elif way == "RESTORE":
             assert client("RESTORE", "old", "0", client("DUMP", "guard")) == "OK"
+        elif way == "UNION":
+            assert client("TAMIS.UNION", "old", "guard") == "OK"
         else:
             for at, data in dump(KINDS["TAMIS"], client, "guard"):
                 assert client("TAMIS.LOADCHUNK", "old", at, data) == "OK"
         add(client, "guard", LATER)
         assert client("RENAME", "old", "guard") == "OK"
+        return refused(client, "guard", LATER)
+
+
+def union_under_a_name_that_was_missing(words):
+    """Adds to the name found no filter, and their rows were committed; then a union of others takes the name."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        reserve(client, "other", "GUARD")
+        assert "not found" in str(client("TAMIS.ADD", "guard", *LATER))
+        assert client("TAMIS.UNION", "guard", "other") == "OK"
         return refused(client, "guard", LATER)
 
 
@@ -518,6 +530,7 @@ def sound_by(client, way):
         assert client("TAMIS.REBUILD", "guard", "COMMIT", "ID", start) == "OK"
     elif way == "UNION":
         reserve(client, "source", "GUARD")
+        reserve(client, "guard", "GUARD")
         assert client("TAMIS.UNION", "guard", "source") == "OK"
     elif way == "RENAME":
         reserve(client, "other", "GUARD")
@@ -585,7 +598,8 @@ def clients_that_rely_on_it(silent):
 
 
 def main():
-    for way in ("COPY", "RESTORE", "LOADCHUNK"):
+    shown(union_under_a_name_that_was_missing, "copies_are_believed")
+    for way in ("COPY", "RESTORE", "LOADCHUNK", "UNION"):
         shown(copy_that_takes_the_place, "copies_are_believed", way)
     for way in WAYS_AWAY:
         shown(moved_away_and_back, "moved_is_believed", way)
