@@ -32,11 +32,13 @@ struct Options {
   DropOptions drop;
 };
 
+Result<std::vector<TableSchema>> AllTables(Connection* connection) {
+  return connection->session()->Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+}
+
 Status ListTables(Connection* connection, const Options&) {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Ask<std::vector<TableSchema>>(
-                                                [](Cluster& cluster, auto done) {
-                                                  cluster.ListTables(std::move(done));
-                                                }));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, AllTables(connection));
   for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
   const auto unnamed = connection->session()->Change<std::vector<std::string>>(
       [](ClusterAdmin& admin, auto done) { admin.ListUnnamedTables(std::move(done)); });
@@ -69,13 +71,14 @@ Status ListIndexes(Connection* connection, const Options& options) {
         index.include.empty() ? "" : " include (" + ColumnNames(*schema, index.include) + ")";
     if (index.IsPartial()) more += " where " + index.where.ToString(*schema);
     if (index.cell_map != nullptr) {
-      more += IsFitted(*index.cell_map)
-                  ? fmt::format(" ranges by {} cells", index.cell_map->cells())
-                  : " ranges, not fitted yet";
+      const bool fitted = IsFitted(*index.cell_map);
       const auto outgrown = OutgrowsCells(&connection->engine(), schema, index, deadline);
+      more += fitted ? fmt::format(" ranges by {} cells", index.cell_map->cells())
+                     : " ranges, not fitted yet";
       if (outgrown.value_or(false)) {
-        more += fmt::format(" that its values have outgrown (tamis index ranges {} {})",
-                            schema->name, index.name);
+        more +=
+            fmt::format("{} (tamis index ranges {} {})",
+                        fitted ? " that its values have outgrown" : "", schema->name, index.name);
       }
     }
     TAMIS_ASSIGN_OR_RETURN(
@@ -239,6 +242,47 @@ Status FitCellsAgain(Connection* connection, const Options& options) {
                   CellsPerValueFor(index == nullptr ? nullptr : index->cell_map.get()));
 }
 
+// Fits the cells of the table's indexes that have outgrown theirs. An index that cannot be fitted
+// does not keep the others from it; the first error is returned.
+Status RefitTable(Connection* connection, const SchemaPtr& schema) {
+  Status first;
+  for (const IndexSpec& index : schema->indexes) {
+    const std::string name = schema->name + "." + index.name;
+    const Time deadline = connection->engine().executor().Now() + kCellFitTime;
+    const auto outgrown = OutgrowsCells(&connection->engine(), schema, index, deadline);
+    Status status;
+    if (!outgrown.has_value()) {
+      status = Unavailable("cannot tell whether the values of index " + name +
+                           " have outgrown its cells: its rows could not be read in time");
+    } else if (*outgrown) {
+      status = FitCells(connection, {.table = schema->name, .index = index.name},
+                        CellsPerValueFor(index.cell_map.get()));
+      if (status.ok()) fmt::print("{}: fitted\n", name);
+      status = status.WithContext("cannot fit the cells of index " + name);
+    }
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+Status RefitCells(Connection* connection, const Options& options) {
+  std::vector<SchemaPtr> schemas;
+  if (!options.table.empty()) {
+    TAMIS_ASSIGN_OR_RETURN(schemas.emplace_back(), connection->engine().Table(options.table));
+  } else {
+    TAMIS_ASSIGN_OR_RETURN(auto tables, AllTables(connection));
+    for (TableSchema& table : tables) {
+      schemas.push_back(std::make_shared<const TableSchema>(std::move(table)));
+    }
+  }
+  Status first;
+  for (const SchemaPtr& schema : schemas) {
+    const Status status = RefitTable(connection, schema);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
 }  // namespace
 
 void AddTableCommands(Command app, Invocation* invocation) {
@@ -349,6 +393,12 @@ void AddTableCommands(Command app, Invocation* invocation) {
   ranges.AddOption("--cells", options->cells_per_value,
                    "Cells for each value of a region; 0 removes them. Without it as many as the "
                    "definition of the index names, or 16");
+  Command refit =
+      add(index, "refit",
+          "Fit the cells again of each index whose values have outgrown them (see ranges), and "
+          "print its name: a command for a timer",
+          RefitCells);
+  refit.AddOption("TABLE", options->table, "The table; all tables when left out");
   table_argument(add(index, "list", "Print a table's indexes, one a line", ListIndexes));
 }
 

@@ -483,6 +483,29 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("index", "ranges", "readings", "at")
         self.assertNotIn("outgrown", self.run_tamis("status"))
 
+    def test_refit_fits_those_cells_that_values_have_outgrown(self):
+        def insert(table, first, last):
+            self.run_tamis("sql", f"WITH RECURSIVE i(x) AS (SELECT {first} UNION ALL SELECT x + 1 FROM i WHERE x < "
+                                  f"{last}) INSERT INTO {table} SELECT x, x * 10 FROM i")
+
+        for table in ["first", "second", "third"]:
+            self.run_tamis("sql", f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, at INTEGER)")
+            insert(table, 1, 1100)
+            self.run_tamis("index", "create", table, "at", "at", "--ranges", "4")
+        self.assertEqual(self.run_tamis("index", "refit"), "")
+        for table in ["first", "third"]:
+            insert(table, 100_000, 101_100)
+        self.assertEqual(self.run_tamis("index", "refit", "second"), "")
+        self.assertEqual(self.run_tamis("index", "refit", "third"), "third.at: fitted\n")
+        self.assertEqual(self.run_tamis("index", "refit"), "first.at: fitted\n")
+        self.assertNotIn("outgrown", self.run_tamis("status"))
+        self.run_tamis("table", "create", "later", "--column", "id:int64", "--key", "id", "--index", "id ranges 4")
+        self.run_tamis("sql", "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 1100) "
+                              "INSERT INTO later SELECT x FROM i")
+        self.assertIn("ranges, not fitted yet (tamis index ranges later id)", self.run_tamis("index", "list", "later"))
+        self.assertEqual(self.run_tamis("index", "refit"), "later.id: fitted\n")
+        self.assertRegex(self.run_tamis("index", "list", "later"), r" ranges by \d+ cells,")
+
     def test_tables_indexes_regions(self):
         self.import_people()
         self.assertEqual(self.run_tamis("table", "list"), "people\n")
