@@ -223,6 +223,40 @@ TEST_F(SearchDeadlineTest, SearchWithoutTimeLeftMakesProgress) {
   EXPECT_GE(reply->results(0).counters().rows_read(), 1u);
 }
 
+TEST_F(SearchDeadlineTest, AlternativesWithoutRowsAreCutOffAtTheDeadlineAndGoOn) {
+  server_clock_.tick = milliseconds(1);
+  constexpr milliseconds kTimeout(20);
+  const auto server = cluster_->Server("rs1");
+  const RegionInfo region = Regions().front();
+  pb::SearchRequest request;
+  request.set_table_id(table_->id);
+  request.set_schema_version(table_->version);
+  request.set_timeout_ns(static_cast<uint64_t>(Duration(kTimeout).count()));
+  for (int64_t value = 100; value < 1000; ++value) {  // no row has them
+    *request.add_branches() = MakePlan(*table_, Equal(kGroup, value), {}).branches[0];
+  }
+  pb::SearchRange* range = request.add_ranges();
+  range->set_region_id(region.id.number());
+  range->set_epoch(region.epoch);
+  range->set_start(region.start);
+  range->set_end(region.end);
+  int requests = 0;
+  do {
+    const Time begin = executor_.Now();
+    const auto reply = AwaitResult<pb::SearchReply>(
+        &executor_, {}, [&](auto done) { server->Search(request, done); });
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_EQ(reply->results_size(), 1);
+    EXPECT_LE(executor_.Now() - begin, kTimeout);
+    ASSERT_NE(reply->results(0).resume(), range->resume()) << "no progress";
+    range->set_resume(reply->results(0).resume());
+    EXPECT_EQ(reply->results(0).rows_size(), 0);
+    ++requests;
+  } while (!range->resume().empty());
+  EXPECT_GT(requests, 2);
+  EXPECT_LT(requests, 100);
+}
+
 TEST_F(SearchDeadlineTest, ARegionBehindOrAWrongNumberIsAnAnswerOfItsRange) {
   const auto server = cluster_->Server("rs1");
   const Plan plan = MakePlan(*table_, Equal(kGroup, 1), {});
