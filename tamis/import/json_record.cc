@@ -117,6 +117,11 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Result<Record> ParseJsonRecord(std::string_view text) {
+  // The parser takes a byte 0 for the end of the text.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return InvalidArgument("it is not JSON at byte " + std::to_string(zero + 1) +
+                           ", which is 0: the line is no text, or not UTF-8");
+  }
   Record record;
   MemberReader reader(&record);
   if (!nlohmann::json::sax_parse(text, &reader)) {

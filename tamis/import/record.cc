@@ -4,7 +4,15 @@
 
 namespace tamis {
 
+Status CheckFieldName(std::string_view name) {
+  if (name.find('\0') == std::string_view::npos) return Status::Ok();
+  return InvalidArgument(
+      "the name of a field has a byte 0: the input is no text, or UTF-16 or UTF-32 without a byte "
+      "order mark, which `iconv -f UTF-16LE -t UTF-8` makes UTF-8");
+}
+
 Result<std::string> FieldNames::Add(std::string_view name) {
+  if (Status status = CheckFieldName(name); !status.ok()) return status;
   std::string column = LowerSnake(name);
   if (column.empty()) return column;  // no column has this name
   const auto [before, is_new] = names_.emplace(column, name);

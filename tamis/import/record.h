@@ -23,10 +23,14 @@ struct Record {
   std::vector<Field> fields;
 };
 
+// kInvalidArgument for a name with a byte 0, which shows that the input is no text.
+Status CheckFieldName(std::string_view name);
+
 // The names of one record's fields, as they stand in the input and as columns.
 class FieldNames {
  public:
-  // The column of a field; kInvalidArgument when a field before it has the same one.
+  // The column of a field; kInvalidArgument when a field before it has the same one, or its name
+  // has a byte 0.
   Result<std::string> Add(std::string_view name);
 
  private:

@@ -1,5 +1,7 @@
 #include "tamis/import/record_reader.h"
 
+#include <strings.h>
+
 #include <map>
 #include <utility>
 
@@ -130,15 +132,25 @@ Status RecordReader::ReadHeader() {
   if (fields.ok() && fields->has_value()) {
     // Excel's line; with the delimiter a comma it is two fields.
     const std::string first = (**fields)[0].value_or("");
-    const bool comma = (*fields)->size() == 2 && first == "sep=" && !(**fields)[1];
-    if (comma || ((*fields)->size() == 1 && first.size() == 5 && first.starts_with("sep="))) {
-      if (!comma && !csv_.delimiter) delimiter_ = first[4];
+    const bool named = strncasecmp(first.c_str(), "sep=", 4) == 0;
+    const bool comma = (*fields)->size() == 2 && named && first.size() == 4 && !(**fields)[1];
+    if (comma || ((*fields)->size() == 1 && named && first.size() == 5)) {
+      if (!comma && !csv_.delimiter) {
+        auto delimiter = ParseDelimiter(first.substr(4));
+        if (!delimiter.ok()) return AtLine(line, delimiter.status());
+        delimiter_ = *delimiter;
+      }
       csv_.delimiter = delimiter_;
       fields = ReadCsvFields(&line);
     }
   }
   if (!fields.ok()) return AtLine(line, fields.status());
   if (!fields->has_value()) return Status::Ok();
+  for (const auto& name : **fields) {
+    if (!csv_.has_header) break;
+    if (Status status = CheckFieldName(name.value_or("")); !status.ok())
+      return AtLine(line, status);
+  }
   if (Status status = LookForOtherFormat(**fields); !status.ok()) return AtLine(line, status);
   if (Status status = NameColumns(**fields); !status.ok()) return AtLine(line, status);
   if (!csv_.has_header) first_ = *std::move(*fields);

@@ -8,6 +8,7 @@
 namespace tamis {
 namespace {
 
+using namespace std::string_literals;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -64,6 +65,10 @@ TEST(RecordReaderTest, CsvWithOtherDelimiters) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "sep=;\r\na;b\r\n1;2\r\n"), ElementsAre("3: a=1 b=2"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "sep=,\na,b\n1,2\n"), ElementsAre("3: a=1 b=2"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "sep=\t\na\tb\n1\t2\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "Sep=|\na|b\n1|2\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "SEP=,\na,b\n1,2\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "sep=\"\na\"b\n1\"2\n"),
+              ElementsAre(HasSubstr("line 1: \"\"\" is no delimiter")));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a;b\n1;2\n"),
               ElementsAre(AllOf(HasSubstr("line 1: its only field is \"a;b\""),
                                 HasSubstr("--delimiter ';'"))));
@@ -89,6 +94,27 @@ TEST(RecordReaderTest, CsvHeadersAsTheyAre) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "größe,grüße\n"),
               ElementsAre(AllOf(HasSubstr("größe"), HasSubstr("grüße"), HasSubstr("--columns"))));
   EXPECT_THAT(Read(RecordFormat::kCsv, "名前,a\n"), ElementsAre(HasSubstr("name all columns")));
+}
+
+// UTF-16 is told by its first characters only if these are ASCII.
+TEST(RecordReaderTest, NamesWithAByteZeroAreAnError) {
+  const std::string utf16 = "\x3a\x04,\0k\0\n\0001\0,\0002\0\n\0"s;
+  const auto is_no_text = ElementsAre(AllOf(HasSubstr("line 1: "), HasSubstr("byte order mark")));
+  EXPECT_THAT(Read(RecordFormat::kCsv, utf16), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a\0\n1\n"s), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a;\0;\n1\n"s), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kCsv, "\0\n1\n"s, {.columns = {"a"}}), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kDeb822, "A\0: 1\n"s), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\\u0000\":1}\n"s), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kCsv, "1\0\n"s, {.has_header = false}),
+              ElementsAre("1: column_1=1\0"s));
+}
+
+// The parser of JSON ends at a byte 0.
+TEST(RecordReaderTest, NothingBehindAByteZeroIsLost) {
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\0{\"a\":2}\n{\"a\":3}\n{\"a\":4}\0"s),
+              ElementsAre(HasSubstr("line 1: it is not JSON at byte 8"), "2: a=3",
+                          HasSubstr("line 3: it is not JSON at byte 8")));
 }
 
 TEST(RecordReaderTest, FieldsThatWouldBeOneColumnAreAnError) {

@@ -3,6 +3,7 @@
 #include <iconv.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,6 +26,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr size_t kPiece = size_t{1} << 16;
+constexpr int kMostPackings = 4;  // one in the other
 
 class StreamSource : public ByteSource {
  public:
@@ -100,6 +102,10 @@ class GzipSource : public ByteSource {
         stream_.avail_in = static_cast<uInt>(read);
       }
       if (!inside_) {  // a file may be several, one behind the other
+        constexpr Bytef kFirstByte = 0x1f;
+        if (*stream_.next_in != kFirstByte) {
+          return DataLoss("the gzip data is followed by bytes that are no gzip data");
+        }
         inflateReset(&stream_);
         inside_ = true;
       }
@@ -139,6 +145,9 @@ class ZstdSource : public ByteSource {
         input_ = {packed_, read, 0};
       }
       const size_t left = ZSTD_decompressStream(stream_, &unpacked, &input_);
+      if (ZSTD_getErrorCode(left) == ZSTD_error_prefix_unknown) {  // the first one was looked at
+        return DataLoss("the zstd data is followed by bytes that are no zstd data");
+      }
       if (ZSTD_isError(left) != 0) {
         return DataLoss(std::string("the zstd data is damaged: ") + ZSTD_getErrorName(left));
       }
@@ -192,6 +201,14 @@ class ConvertedSource : public ByteSource {
   std::string bytes_;  // not converted yet
 };
 
+// A zstd file begins with a frame, or with one that readers skip, which pzstd writes first.
+bool IsZstd(std::string_view bytes) {
+  constexpr char kSkippable = 0x50;
+  return bytes.starts_with("\x28\xb5\x2f\xfd"sv) ||
+         (bytes.size() >= 4 && (bytes[0] & 0xf0) == kSkippable &&
+          bytes.substr(1).starts_with("\x2a\x4d\x18"sv));
+}
+
 // nullptr, or what packs such bytes, with the program that unpacks them.
 const char* UnknownPacking(std::string_view bytes) {
   if (bytes.starts_with("BZh"sv)) return "bzip2 data; unpack it first: bzip2 -dc";
@@ -221,6 +238,8 @@ Encoding EncodingOf(std::string_view bytes) {
   if (bytes.starts_with("\xfe\xff"sv)) return {"UTF-16BE", 2};
   if (bytes.size() < 4) return {};
   const bool zero[] = {bytes[0] == 0, bytes[1] == 0, bytes[2] == 0, bytes[3] == 0};
+  if (!zero[0] && zero[1] && zero[2] && zero[3]) return {"UTF-32LE", 0};
+  if (zero[0] && zero[1] && zero[2] && !zero[3]) return {"UTF-32BE", 0};
   if (!zero[0] && zero[1] && !zero[2] && zero[3]) return {"UTF-16LE", 0};
   if (zero[0] && !zero[1] && zero[2] && !zero[3]) return {"UTF-16BE", 0};
   return {};
@@ -232,18 +251,27 @@ TextInput::TextInput(std::streambuf* source) : source_(source) {}
 TextInput::~TextInput() = default;
 
 Status TextInput::Open() {
-  auto packed =
+  auto text =
       std::make_unique<PeekedSource>(std::make_unique<StreamSource>(source_, &source_bytes_));
-  TAMIS_ASSIGN_OR_RETURN(const std::string_view magic, packed->Peek(6));
-  std::unique_ptr<PeekedSource> text;
-  if (magic.starts_with("\x1f\x8b"sv)) {
-    text = std::make_unique<PeekedSource>(std::make_unique<GzipSource>(std::move(packed)));
-  } else if (magic.starts_with("\x28\xb5\x2f\xfd"sv)) {
-    text = std::make_unique<PeekedSource>(std::make_unique<ZstdSource>(std::move(packed)));
-  } else if (const char* what = UnknownPacking(magic)) {
-    return InvalidArgument(std::string("the input is ") + what);
-  } else {
-    text = std::move(packed);
+  // Packed data may be packed again, such as a .gz file that a web server compressed.
+  for (int unpacked = 0;; ++unpacked) {
+    TAMIS_ASSIGN_OR_RETURN(const std::string_view magic, text->Peek(6));
+    if (const char* what = UnknownPacking(magic)) {
+      return InvalidArgument(std::string("the input is ") + what);
+    }
+    const bool gzip = magic.starts_with("\x1f\x8b"sv);
+    if (!gzip && !IsZstd(magic)) break;
+    if (unpacked == kMostPackings) {
+      return InvalidArgument("the input is packed more than " + std::to_string(kMostPackings) +
+                             " times");
+    }
+    std::unique_ptr<ByteSource> source;
+    if (gzip) {
+      source = std::make_unique<GzipSource>(std::move(text));
+    } else {
+      source = std::make_unique<ZstdSource>(std::move(text));
+    }
+    text = std::make_unique<PeekedSource>(std::move(source));
   }
   TAMIS_ASSIGN_OR_RETURN(const std::string_view first, text->Peek(4));
   const Encoding encoding = EncodingOf(first);

@@ -1,8 +1,10 @@
 // TextInput: the text of a stream as UTF-8, whatever the stream is packed and written in.
 //
-//   gzip, zstd   are unpacked (zlib, libzstd); bzip2, xz, lz4 and zip are refused by name
-//   UTF-16, -32  are converted (iconv), with a byte order mark; UTF-16 also without one where the
-//                first two characters are ASCII
+//   gzip, zstd   are unpacked (zlib, libzstd), also one in the other; bzip2, xz, lz4 and zip are
+//                refused by name
+//   UTF-16, -32  are converted (iconv), with a byte order mark; also without one where the first
+//   two
+//                characters, in UTF-32 the first one, are ASCII
 //   UTF-8        the byte order mark is left out
 //
 // Input that is refused, damaged or cut off ends the text; status() says why.

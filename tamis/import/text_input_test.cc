@@ -89,6 +89,29 @@ TEST(TextInputTest, PackedTextThatIsCutOffOrDamagedIsAnError) {
   EXPECT_THAT(Read(damaged), HasSubstr("! the zstd data"));
 }
 
+TEST(TextInputTest, PackedTextMayBePackedAgain) {
+  EXPECT_EQ(Read(Gzip(Gzip("a,b\n"))), "a,b\n");
+  EXPECT_EQ(Read(Zstd(Gzip(Zstd(Long())))), Long());
+  std::string packed = "a";
+  for (int i = 0; i < 5; ++i) packed = Gzip(packed);
+  EXPECT_THAT(Read(packed), HasSubstr("! the input is packed more than 4 times"));
+  EXPECT_THAT(Read(Gzip("BZh91AY")), HasSubstr("bzip2 -dc"));
+}
+
+TEST(TextInputTest, FramesThatReadersSkipMayComeFirst) {
+  EXPECT_EQ(Read("\x50\x2a\x4d\x18\x04\0\0\0...."s + Zstd("a,b\n")), "a,b\n");
+  EXPECT_EQ(Read("\x5f\x2a\x4d\x18\0\0\0\0"s + Zstd("a,b\n")), "a,b\n");
+}
+
+TEST(TextInputTest, BytesBehindPackedTextAreAnErrorThatSaysSo) {
+  for (const std::string& more : {"x"s, "garbage"s, std::string(512, '\0')}) {
+    EXPECT_THAT(Read(Gzip("a,b\n") + more), HasSubstr("! the gzip data is followed by"));
+  }
+  for (const std::string& more : {"garbage"s, std::string(512, '\0')}) {
+    EXPECT_THAT(Read(Zstd("a,b\n") + more), HasSubstr("! the zstd data is followed by"));
+  }
+}
+
 TEST(TextInputTest, OtherEncodingsAreConverted) {
   EXPECT_EQ(Read("\xef\xbb\xbf"
                  "a,b"),
@@ -103,6 +126,8 @@ TEST(TextInputTest, OtherEncodingsAreConverted) {
   }
   EXPECT_EQ(Read("\xff\xfe\0\0a\0\0\0"s), "a");
   EXPECT_EQ(Read("\0\0\xfe\xff\0\0\0a"s), "a");
+  EXPECT_EQ(Read("a\0\0\0\xe9\0\0\0"s), "a\xc3\xa9") << "without a mark";
+  EXPECT_EQ(Read("\0\0\0a\0\0\0\xe9"s), "a\xc3\xa9") << "without a mark";
   EXPECT_EQ(Read("\xff\xfe\xe9\0"s), "\xc3\xa9");
   EXPECT_THAT(Read("\xff\xfe\x00\xd8\x61\x00"s), HasSubstr("the text is not UTF-16LE"));
 }
