@@ -25,9 +25,12 @@ void SearchAccount::NoteCounters(uint64_t region_id, const pb::SearchCounters& c
 }
 
 void SearchAccount::NoteRows(const std::string& server, const std::string& region_start,
-                             uint64_t rows) {
+                             const ResultRows& read) {
   servers_asked_.insert(server);
-  rows_of_region_[region_start] += rows;
+  rows_of_region_[region_start] += read.rows_found;
+  explain.groups += read.groups;
+  explain.groups_with_totals += read.groups_with_totals;
+  explain.rows_unparsed += read.rows_unparsed;
 }
 
 void SearchAccount::AddPart(const SearchAccount& part) {

@@ -14,6 +14,7 @@
 #include "tamis/query/explain.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
+#include "tamis/query/result_rows.h"
 #include "tamis/routing/global_index.h"
 #include "tamis/table/schema.h"
 
@@ -29,7 +30,7 @@ class SearchAccount {
   // A page of a region. `is_first_page`: a region is one, however many pages it answers with.
   void NoteCounters(uint64_t region_id, const pb::SearchCounters& counters, bool is_first_page);
   // Rows, or none, that a region gave.
-  void NoteRows(const std::string& server, const std::string& region_start, uint64_t rows);
+  void NoteRows(const std::string& server, const std::string& region_start, const ResultRows& read);
   // Groups of a region came in several pages. False: that is known already.
   bool NoteInParts(uint64_t region_id) { return in_parts_.insert(region_id).second; }
   // Another search was a part of this one.
