@@ -12,6 +12,10 @@ std::string Bare(std::string query) {
   return "\n" + query + "\n";
 }
 
+// A policy that hides rows from this user is an error: the filter would lack the keys of these
+// rows.
+constexpr char kSession[] = "SET client_encoding TO 'UTF8'; SET row_security TO off; ";
+
 }  // namespace
 
 Result<KeySource> KeySource::OpenPsql(const std::string& database, const std::string& copied,
@@ -21,7 +25,7 @@ Result<KeySource> KeySource::OpenPsql(const std::string& database, const std::st
       ChildProcess child,
       ChildProcess::Start({"psql", "--no-psqlrc", "--no-password", "--quiet",
                            "--set=ON_ERROR_STOP=1", "--dbname=" + database, "--command",
-                           "SET client_encoding TO 'UTF8'; COPY (" + copied + ") TO STDOUT"}));
+                           kSession + ("COPY (" + copied) + ") TO STDOUT"}));
   const int output = child.output();
   return KeySource(std::move(child),
                    KeyReader(output, format, false, cancelled, std::move(while_waiting)),

@@ -403,6 +403,28 @@ def other_keys_are_refused(fixture):
         fixture.verified(guard)
 
 
+def rows_that_a_policy_hides(fixture):
+    """PostgreSQL leaves them out in silence, unless it is told to fail."""
+    fixture.empty()
+    postgres = fixture.postgres
+    postgres.run("CREATE ROLE reader LOGIN", "GRANT SELECT ON items TO reader",
+                 "CREATE POLICY even ON items USING (id % 2 = 0)", "ALTER TABLE items ENABLE ROW LEVEL SECURITY")
+    reader = postgres.dsn.replace("user=tamis", "user=reader")
+    assert reader != postgres.dsn
+    try:
+        with Server(MODULE) as server:
+            guard, client = Guard(server), server.client()
+            fixture.load(guard)  # the owner sees all
+            load = ("load", "--database", reader, "--query", QUERY)
+            for more in ((), ("--command", copy(postgres))):
+                message = guard(*load, *more, expect=1)
+                assert "affected by row-level security" in message and "stays as it was" in message, message
+                assert check(client, "1", ROWS, "absent") == [1, 1, 0]
+    finally:
+        postgres.run("ALTER TABLE items DISABLE ROW LEVEL SECURITY", "DROP POLICY even ON items",
+                     "REVOKE ALL ON items FROM reader", "DROP ROLE reader")
+
+
 def queries_of_any_column(fixture):
     """A query is read as the application asks with its keys; what has two forms is refused."""
     fixture.postgres.run(
@@ -645,6 +667,7 @@ def main():
         failures_leave_the_old_filter(fixture)
         frames_are_refused(fixture)
         other_keys_are_refused(fixture)
+        rows_that_a_policy_hides(fixture)
         queries_of_any_column(fixture)
         keys_with_any_bytes(fixture)
         lines_of_standard_input(fixture)
