@@ -33,8 +33,8 @@ inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new
 inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
 inline constexpr Doubts kBypass = 1024;    // a memtable of it was not made by our factory
 // Doubts that stay until the database is opened again; the files of such a family need not be
-// known.
-inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
+// known. Files in another order than that of bytes cannot be read back.
+inline constexpr Doubts kForGood = kUnreadable | kNoMemory | kComparator | kTimestamps;
 std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
 
 class ColumnFamilies {

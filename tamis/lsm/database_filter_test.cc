@@ -1,6 +1,7 @@
 #include "tamis/lsm/database_filter.h"
 
 #include <gtest/gtest.h>
+#include <rocksdb/comparator.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
@@ -308,6 +309,41 @@ TEST_F(DroppedFamilyTest, PassesThroughOnceAnotherFamilyHasItsName) {
   LetGo(first);
   EXPECT_EQ(filter_->DoubtsOf(first), "it was dropped, and its name is another one's");
   ExpectCounted(second);
+  Close();
+}
+
+// RocksDB's own iterator would end the process.
+TEST_F(DatabaseFilterTest, FilesInAnotherOrderAreNotRead) {
+  options_.create_missing_column_families = true;
+  options_.comparator = rocksdb::ReverseBytewiseComparator();
+  Open({"other"});
+  for (ColumnFamilyHandle* handle : handles_) {
+    for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(db_->Put({}, handle, key, "v").ok());
+    ASSERT_TRUE(db_->Flush({}, handle).ok());
+  }
+  std::vector<rocksdb::LiveFileMetaData> files;
+  db_->GetLiveFilesMetaData(&files);
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_FALSE(ReadSst(db_->GetEnv(), files[0].db_path + files[0].name, [](auto) {}).ok());
+  Close();
+  std::filesystem::remove_all(path_ + "/keys");
+  Open({"other"});
+  Start();
+  for (ColumnFamilyHandle* handle : handles_) {
+    EXPECT_TRUE(filter_->MayContain(handle, "b"));
+    EXPECT_EQ(filter_->DoubtsOf(handle), "its comparator is not bytewise");
+  }
+  EXPECT_EQ(filter_->Metrics().at("counting"), 0u);
+  // A file that comes in is not read either.
+  const std::string external = MakeSst("external", {"z", "y", "x"});
+  {
+    const DatabaseFilter::Ingestion counted(filter_.get(), handles_[1]->GetID(), {external});
+    ASSERT_TRUE(db_->IngestExternalFile(handles_[1], {external}, {}).ok());
+  }
+  filter_->WaitUntilSettled();
+  EXPECT_TRUE(filter_->MayContain(handles_[1], "y"));
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, handles_[1], "y", &value).ok());
   Close();
 }
 

@@ -45,6 +45,12 @@ class NeverEqual : public rocksdb::Comparator {
   bool begun_ = false;
 };
 
+// RocksDB's iterator asserts that the keys ascend. Files of early versions name no comparator.
+bool IsBytewise(const rocksdb::TableProperties& properties) {
+  return properties.comparator_name.empty() ||
+         properties.comparator_name == rocksdb::BytewiseComparator()->Name();
+}
+
 Status CannotRead(const std::string& path, const rocksdb::Status& status) {
   return Unavailable("cannot read the keys of SST file \"" + path + "\": " + status.ToString());
 }
@@ -88,12 +94,17 @@ Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
   rocksdb::ReadOptions read;
   read.fill_cache = false;
   never_equal.Begin();
+  const auto properties = reader.GetTableProperties();
+  if (!IsBytewise(*properties)) {
+    return CannotRead(path, rocksdb::Status::NotSupported("it is ordered by comparator \"" +
+                                                          properties->comparator_name + "\""));
+  }
   const std::unique_ptr<rocksdb::Iterator> keys(reader.NewIterator(read));
   for (keys->SeekToFirst(); keys->Valid(); keys->Next()) {
     visit({keys->key().data(), keys->key().size()});
   }
   if (!keys->status().ok()) return CannotRead(path, keys->status());
-  return IdentityOf(*reader.GetTableProperties());
+  return IdentityOf(*properties);
 }
 
 }  // namespace tamis::lsm
