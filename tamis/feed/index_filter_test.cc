@@ -514,6 +514,21 @@ TEST_F(WaitForTest, WaitsForAWideningWithinTheRangeOfTheOldGeneration) {
   EXPECT_EQ(WaitFor(far), widened);
 }
 
+// A later write has removed the value, and the new generation lacks it.
+TEST_F(WaitForTest, ValueThatIsGoneAgainWaitsForNothing) {
+  EntryKey far = Entry(50);
+  far.first = "zzz";
+  Add(far);
+  Applied();
+  Remove(far);
+  filter_->BeginGeneration(false);
+  const EntryKey near = Entry(1);
+  filter_->CountExisting(std::span(&near, 1));
+  filter_->Publish();
+  Applied();
+  EXPECT_EQ(WaitFor(far), 0u);
+}
+
 // ---- Removals while a generation is counted
 
 class RemovalsDuringRecountTest : public IndexFilterTest {

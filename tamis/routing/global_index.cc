@@ -794,10 +794,10 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
       if (each_excluded) reasons.excluded.emplace_back(start, reason);
     }
     next = std::max(next, end);
-    const uint64_t undecided = layout.Undecided(range);
-    reasons.regions += undecided;
-    reasons.unknown += undecided;
   }
+  const uint64_t undecided = layout.Undecided(keys);
+  reasons.regions += undecided;
+  reasons.unknown += undecided;
   return reasons;
 }
 

@@ -387,6 +387,14 @@ class Model {
   std::map<std::string, Belief> beliefs;
 };
 
+KeyRanges RandomKeys(Random* random) {
+  if (random->OneIn(2)) return KeyRanges::All();
+  KeyRanges keys = KeyRanges::Of({"b", "d"});
+  if (random->OneIn(2)) keys.Add({"da", "e"});
+  if (random->OneIn(2)) keys.Add({"g", ""});
+  return keys;
+}
+
 RoutingTerm RandomTerm(Random* random, int depth) {
   RoutingTerm term;
   term.index_id = 1 + static_cast<uint32_t>(random->Uniform(3));
@@ -490,7 +498,7 @@ void RunModel(uint64_t seed, Tally* tally) {
     if (step % 3 != 0) continue;
     const uint32_t table = 1 + static_cast<uint32_t>(random.Uniform(2));
     const RoutingTerm term = RandomTerm(&random, 2);
-    KeyRanges keys = random.OneIn(2) ? KeyRanges::All() : KeyRanges::Of({"b", "d"});
+    const KeyRanges keys = RandomKeys(&random);
     const KeyRanges excluded = index.Find(table, keys, term, now).excluded;
     KeyRanges must;
     GlobalIndex::Reasons why;

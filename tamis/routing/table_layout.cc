@@ -72,12 +72,17 @@ bool TableLayout::CoversEverything() const {
          regions_[order_.back()].range.end.empty() && breaks_.Find(0, true) >= order_.size();
 }
 
-uint64_t TableLayout::Undecided(const KeyRange& range) const {
+uint64_t TableLayout::Undecided(const KeyRanges& keys) const {
   uint64_t count = 0;
-  ForEachAsideIn(range, [&](Slot slot) {
-    const auto [begin, end] = Positions(regions_[slot].range);
-    if (begin == end) ++count;
-  });
+  std::string_view counted_to;  // the regions that begin before it
+  for (const KeyRange& range : keys.ranges()) {
+    ForEachAsideIn(range, [&](Slot slot) {
+      if (StartOf(slot) < counted_to) return;
+      const auto [begin, end] = Positions(regions_[slot].range);
+      if (begin == end) ++count;
+    });
+    counted_to = range.end;
+  }
   return count;
 }
 

@@ -72,8 +72,8 @@ class TableLayout {
   std::pair<size_t, size_t> Positions(const KeyRange& range) const;
   // Every key lies in a placed region.
   bool CoversEverything() const;
-  // The number of regions aside that have keys in the range and overlap no placed region.
-  uint64_t Undecided(const KeyRange& range) const;
+  // The number of regions aside that have some of the keys and overlap no placed region.
+  uint64_t Undecided(const KeyRanges& keys) const;
   size_t aside() const { return aside_.size(); }
 
  private:

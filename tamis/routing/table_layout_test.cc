@@ -185,13 +185,28 @@ TEST(TableLayoutTest, ARegionIsUndecidedWhileNoPartOfItIsPlacedElsewhere) {
   layout.Add({"a", "c"}, 0);
   layout.Add({"b", "d"}, 1);
   layout.Reconcile({leases, seconds(0)});
-  EXPECT_EQ(layout.Undecided({"", ""}), 2u);
-  EXPECT_EQ(layout.Undecided({"c", ""}), 1u);
+  EXPECT_EQ(layout.Undecided(KeyRanges::All()), 2u);
+  EXPECT_EQ(layout.Undecided(KeyRanges::Of({"c", ""})), 1u);
   EXPECT_TRUE(layout.NeedsReconciling(seconds(1)));
   layout.Reconcile({leases, seconds(1)});
-  EXPECT_EQ(layout.Undecided({"", ""}), 0u);
+  EXPECT_EQ(layout.Undecided(KeyRanges::All()), 0u);
   EXPECT_EQ(layout.size(), 1u);
   EXPECT_EQ(layout.aside(), 1u);
+}
+
+TEST(TableLayoutTest, AnUndecidedRegionCountsOnceForSeveralKeyRanges) {
+  TableLayout layout;
+  std::vector<Time> leases = {seconds(1), seconds(2)};
+  layout.Add({"a", "m"}, 0);
+  layout.Add({"b", "x"}, 1);
+  layout.Reconcile({leases, seconds(0)});
+  KeyRanges keys = KeyRanges::Of({"c", "d"});
+  EXPECT_EQ(layout.Undecided(keys), 2u);
+  keys.Add(KeyRange{"e", "f"});
+  EXPECT_EQ(layout.Undecided(keys), 2u);
+  keys.Add(KeyRange{"n", "o"});
+  EXPECT_EQ(layout.Undecided(keys), 2u);
+  EXPECT_EQ(layout.Undecided(KeyRanges()), 0u);
 }
 
 }  // namespace
