@@ -1,5 +1,12 @@
 package tamis.feed;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.LongConsumer;
+import tamis.base.Fault;
+import tamis.filter.BitLayers;
 import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
 import tamis.filter.SplitGeometry;
@@ -10,6 +17,51 @@ import tamis.table.ByteWriter;
 /** One generation of an IndexFilter: counters or bits, cells, and the range of values. Threads: exclusive access. */
 final class FilterGeneration {
   private static final long MOST_CELL_BYTES = 1 << 24; // in one projection
+  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
+
+  /** Changed bits, as an event has them: bit * 2, and 1 more where it was set; without an object for each. */
+  static final class Flips implements LayeredFilter.OnFlip {
+    private final boolean noted; // false: nothing tells of them
+    private long[] flips = new long[32];
+    private int size;
+
+    private Flips(boolean noted) {
+      this.noted = noted;
+    }
+
+    @Override
+    public void flip(int layer, long position, boolean set) {
+      Fault.allocate();
+      if (!noted) return;
+      if (size == flips.length) flips = Arrays.copyOf(flips, 2 * size);
+      flips[size++] = bitName(layer, position) * 2 + (set ? 1 : 0);
+    }
+
+    boolean isEmpty() {
+      return size == 0;
+    }
+
+    void forEach(LongConsumer tell) {
+      for (int i = 0; i < size; ++i) tell.accept(flips[i]);
+    }
+  }
+
+  /** An addition, as coordinators have to know it. */
+  static final class Changes {
+    final Flips flips;
+    final List<Integer> cells = new ArrayList<>(); // that were set
+    boolean grown; // by a layer
+    boolean widened; // the range
+
+    private Changes(boolean flipsNoted) {
+      flips = new Flips(flipsNoted);
+    }
+  }
+
+  /** The name of a bit in events. */
+  static long bitName(int layer, long position) {
+    return ((long) layer << 32) + position;
+  }
 
   final long number;
   final LayeredFilter filter;
@@ -38,6 +90,47 @@ final class FilterGeneration {
       if (filter.findLayer(hash) < 0) return false;
     }
     return true;
+  }
+
+  /** `flipsNoted`: false where nothing tells of them. */
+  Changes add(Collection<IndexEntry> entries, boolean flipsNoted) {
+    Changes changes = new Changes(flipsNoted);
+    int layersBefore = filter.layers();
+    for (IndexEntry entry : entries) {
+      added += entry.hashes().length;
+      ++this.entries;
+      for (long hash : entry.hashes()) filter.insert(hash, changes.flips);
+      changes.widened |= widen(entry.first());
+      int cell = cells == null ? -1 : cells.add(entry.first());
+      if (cell < 0) continue;
+      Fault.allocate();
+      changes.cells.add(cell);
+    }
+    changes.grown = filter.layers() != layersBefore;
+    return changes;
+  }
+
+  Flips remove(Collection<IndexEntry> entries, boolean flipsNoted) {
+    Flips flips = new Flips(flipsNoted);
+    for (IndexEntry entry : entries) {
+      --this.entries;
+      leaveToClearer(entry.first());
+      erase(entry.hashes(), flips);
+    }
+    return flips;
+  }
+
+  /** Uncounts an entry whose range and cell are left to the clearer already. Tells of nothing, and takes no memory. */
+  void removeHashes(long[] hashes) {
+    --entries;
+    erase(hashes, UNTOLD);
+  }
+
+  private void erase(long[] hashes, LayeredFilter.OnFlip note) {
+    for (long hash : hashes) {
+      filter.erase(hash, note);
+      if (Fault.BITS_CLEARED.isOn() && filter.bitsOnly()) ((BitLayers) filter).clear(hash, note);
+    }
   }
 
   /** Returns whether the range has become wider. */

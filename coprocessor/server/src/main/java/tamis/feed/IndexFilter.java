@@ -1,20 +1,14 @@
 package tamis.feed;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import tamis.base.Fault;
-import tamis.filter.BitLayers;
 import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
-import tamis.filter.ScalableSplitCountingBloomFilter;
-import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
-import tamis.pb.Cluster.Event;
-import tamis.shaded.protobuf.ByteString;
 import tamis.table.Hash;
 import tamis.table.Schema;
 
@@ -35,69 +29,26 @@ import tamis.table.Schema;
  * Threads: safe. Lock order: before the feed.
  */
 public final class IndexFilter {
-  private static final long LEAST_CAPACITY = 64;
   private static final long IGNORED_AN_ENTRY = 4;
   private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
-  private static final int WORN_LAYERS = 3;
-  // How many times larger the next generation is when one was too small while it was counted. With a smaller factor
-  // more generations would be counted; with a larger one the last would be too empty.
-  private static final long OUTGROWN_TIMES = 4;
-  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
 
-  private final FilterFeed feed;
   private final Schema.Index index;
-  private final long regionId;
-  private final long epoch;
-
-  private FilterGeneration current; // published
-  private FilterGeneration next; // being built
-  private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
-  private SplitGeometry outgrown; // geometry of the next generation after one was too small; null: none was
+  private final FilterSizing sizing;
+  private final FilterEvents events;
+  private FilterGeneration current; // published; null: none is
+  private NextGeneration next; // null: none is being built
   private long generations;
   private boolean retired;
   private boolean missing; // none is published although one should be: there was no room, or counting it failed
-  private final PendingFlips pending = new PendingFlips();
-  private final ToldRanges toldRanges = new ToldRanges();
   private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
-  private long replaced; // number of the publication that replaced an older one, or of the drop
 
   private final ClearingRounds rounds = new ClearingRounds();
   private int clearingHolds;
 
   public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
-    this.feed = feed;
     this.index = index;
-    this.regionId = regionId;
-    this.epoch = epoch;
-  }
-
-  /** Collects the flips of a batch, as an event has them, without an object for each. */
-  private static final class Flips implements LayeredFilter.OnFlip {
-    private final boolean tell; // false: they are flips of a generation that is not published
-    private long[] flips = new long[32];
-    private int size;
-
-    Flips(boolean tell) {
-      this.tell = tell;
-    }
-
-    @Override
-    public void flip(int layer, long position, boolean set) {
-      Fault.allocate();
-      if (!tell) return;
-      if (size == flips.length) flips = Arrays.copyOf(flips, 2 * size);
-      flips[size++] = (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
-    }
-
-    Event.Builder addTo(Event.Builder event) {
-      for (int i = 0; i < size; ++i) event.addFlips(flips[i]);
-      return event;
-    }
-  }
-
-  private Event.Builder event(Event.Kind kind, FilterGeneration generation) {
-    return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id).setGeneration(
-        generation.number);
+    sizing = new FilterSizing(index);
+    events = new FilterEvents(feed, index.id, regionId, epoch);
   }
 
   // ---- Entries
@@ -114,7 +65,7 @@ public final class IndexFilter {
     long ticket = rounds.enter(entries, current == null ? null : current.cells);
     boolean done = false;
     try {
-      if (next != null) addToNext(entries);
+      if (next != null) next.add(entries);
       if (current != null) addToCurrent(entries);
       done = true;
     } finally {
@@ -131,7 +82,7 @@ public final class IndexFilter {
   private void addToCurrent(Collection<IndexEntry> entries) {
     boolean done = false;
     try {
-      addTo(current, entries, true);
+      events.tellAdded(current, current.add(entries, true));
       done = true;
     } finally {
       if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
@@ -152,115 +103,9 @@ public final class IndexFilter {
 
   /** Uncounts entries; to be called after the commit that removed them. Returns wantsClearing(). */
   public synchronized boolean remove(Collection<IndexEntry> entries) {
-    if (current != null) removeFrom(current, entries, true);
-    if (next != null) removeFromNext(entries);
+    if (current != null) events.tellRemoved(current, current.remove(entries, true));
+    if (next != null) next.remove(entries);
     return wantsClearing();
-  }
-
-  private void removeFromNext(Collection<IndexEntry> entries) {
-    if (Fault.REMOVALS_NOT_HELD.isOn()) {
-      removeFrom(next, entries, false);
-      return;
-    }
-    for (IndexEntry entry : entries) {
-      next.leaveToClearer(entry.first());
-      switch (heldRemovals.remove(entry.hashes())) {
-        case NOW:
-          --next.entries;
-          erase(next, entry.hashes(), UNTOLD);
-          break;
-        case FORGOTTEN:
-          --next.entries;
-          ++next.forgotten;
-          break;
-        default:
-      }
-    }
-  }
-
-  /**
-   * An entry that cancels a held removal is not counted. The range is widened and the cell set for it all the same: the
-   * scan may not have reached the entry that stays. Where memory runs out in between, too much is counted, never too
-   * little.
-   */
-  private void addToNext(Collection<IndexEntry> entries) {
-    List<IndexEntry> counted = new ArrayList<>(entries.size());
-    for (IndexEntry entry : entries) {
-      if (!Fault.REMOVALS_NOT_PAIRED.isOn() && heldRemovals.cancel(entry.hashes())) {
-        next.widen(entry.first());
-        if (next.cells != null) next.cells.add(entry.first());
-      } else {
-        counted.add(entry);
-      }
-    }
-    addTo(next, counted, false);
-    if (Fault.REMOVALS_NOT_PAIRED.isOn()) return;
-    for (IndexEntry entry : counted) heldRemovals.added(entry.hashes());
-  }
-
-  private void addTo(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
-    LayeredFilter filter = generation.filter;
-    Flips flips = new Flips(tell);
-    List<Integer> newCells = new ArrayList<>();
-    boolean widened = false;
-    int layersBefore = filter.layers();
-    for (IndexEntry entry : entries) {
-      generation.added += entry.hashes().length;
-      ++generation.entries;
-      for (long hash : entry.hashes()) filter.insert(hash, flips);
-      widened |= generation.widen(entry.first());
-      int cell = generation.cells == null ? -1 : generation.cells.add(entry.first());
-      if (cell < 0) continue;
-      Fault.allocate();
-      newCells.add(cell);
-    }
-    if (!tell) return;
-    if (filter.layers() != layersBefore) {
-      feed.append(event(Event.Kind.LAYER_ADDED, generation).setLayers(filter.layers()));
-    }
-    if (flips.size > 0 || !newCells.isEmpty()) {
-      Event.Builder event = event(Event.Kind.FLIPS, generation);
-      flips.addTo(event);
-      for (int cell : newCells) event.addCells(cell * 2 + 1);
-      long sequence = feed.append(event);
-      for (int i = 0; i < flips.size; ++i) pending.add(flips.flips[i] / 2, sequence);
-      for (int cell : newCells) pending.add(cellBit(cell), sequence);
-    }
-    if (widened) tellRange(generation);
-  }
-
-  private void tellRange(FilterGeneration generation) {
-    Event.Builder event = event(Event.Kind.RANGE_WIDENED, generation);
-    if (generation.range != null) {
-      event.setHasRange(true)
-          .setMin(ByteString.copyFrom(generation.range.min))
-          .setMax(ByteString.copyFrom(generation.range.max));
-    }
-    long sequence = feed.append(event);
-    Fault.allocate();
-    toldRanges.add(sequence, generation.range);
-  }
-
-  private void removeFrom(FilterGeneration generation, Collection<IndexEntry> entries, boolean tell) {
-    Flips flips = new Flips(tell);
-    for (IndexEntry entry : entries) {
-      --generation.entries;
-      generation.leaveToClearer(entry.first());
-      erase(generation, entry.hashes(), flips);
-    }
-    if (flips.size > 0) feed.append(flips.addTo(event(Event.Kind.FLIPS, generation)), false);
-  }
-
-  private static void erase(FilterGeneration generation, long[] hashes, LayeredFilter.OnFlip note) {
-    for (long hash : hashes) {
-      generation.filter.erase(hash, note);
-      if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
-    }
-  }
-
-  /** The name of a cell's bit among those of the filter's: a layer that no filter has. */
-  private static long cellBit(int cell) {
-    return (1L << 62) + cell;
   }
 
   /**
@@ -270,25 +115,7 @@ public final class IndexFilter {
   public synchronized long waitFor(Collection<IndexEntry> entries) {
     dropSpoilt();
     Fault.allocate();
-    forgetAcknowledged();
-    long sequence = Fault.PUBLICATION_NOT_WAITED_FOR.isOn() ? 0 : replaced;
-    if (current == null) return sequence; // dropped since our add: coordinators must have applied the drop
-    SplitGeometry geometry = current.filter.geometry();
-    for (IndexEntry entry : entries) {
-      for (long hash : entry.hashes()) {
-        if (pending.isEmpty()) break;
-        int layer = current.filter.findLayer(hash);
-        if (layer < 0) continue; // a later write has removed the value again
-        for (int slice = 0; slice < geometry.slices; ++slice) {
-          sequence = Math.max(sequence, pending.toldAt(((long) layer << 32) + geometry.position(hash, slice)));
-        }
-      }
-      if (current.cells != null && !pending.isEmpty() && !Fault.CELL_FLIPS_NOT_WAITED_FOR.isOn()) {
-        sequence = Math.max(sequence, pending.toldAt(cellBit(current.cells.map.cellOf(entry.first()))));
-      }
-      sequence = Math.max(sequence, toldRanges.coversSince(entry.first()));
-    }
-    return sequence;
+    return events.waitFor(current, entries);
   }
 
   /** Whether a row with these entries would have to wait if it were counted now. */
@@ -301,13 +128,6 @@ public final class IndexFilter {
     return false;
   }
 
-  private void forgetAcknowledged() {
-    long floor = feed.acknowledgedFloor();
-    pending.forgetUpTo(floor);
-    toldRanges.forgetUpTo(floor);
-    if (replaced <= floor) replaced = 0;
-  }
-
   // ---- Generations
 
   /**
@@ -318,26 +138,14 @@ public final class IndexFilter {
    */
   public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
-    SplitGeometry geometry = nextGeometry();
-    long cellBytes = RegionCells.sizeBytes(index.cellMap);
-    boolean counters =
-        room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry) + cellBytes, isOfBits());
-    long bitsBytes = BitLayers.layerBytes(geometry) + cellBytes;
-    boolean saves = current != null && bitsBytes <= current.sizeBytes();
     missing = current == null;
-    if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
-    next = new FilterGeneration(++generations,
-        counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry),
-        index.cellMap == null ? null : new RegionCells(index.cellMap));
-    heldRemovals.clear();
+    LayeredFilter filter = sizing.newFilter(current, room);
+    if (filter == null) return false;
+    RegionCells cells = index.cellMap == null ? null : new RegionCells(index.cellMap);
+    next = new NextGeneration(new FilterGeneration(++generations, filter, cells));
     rounds.mark();
     if (!Fault.CLEARED_BESIDE_A_RECOUNT.isOn()) rounds.cancel(current);
     return true;
-  }
-
-  private SplitGeometry nextGeometry() {
-    if (outgrown != null) return outgrown;
-    return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(current.distinct());
   }
 
   /**
@@ -347,59 +155,35 @@ public final class IndexFilter {
    */
   public synchronized boolean countExisting(Collection<IndexEntry> entries) {
     if (next == null) return true;
-    next.counted = true;
-    addTo(next, entries, false);
-    return next.filter.layers() < WORN_LAYERS || !outgrow();
+    next.countExisting(entries);
+    return !sizing.isWorn(next.generation().filter) || !outgrow();
   }
 
   /** True if the generation that is being counted is larger than the published one, and than the room for it. */
   public synchronized boolean isTooLarge(FilterRoom room) {
-    if (next == null || (current != null && next.sizeBytes() <= current.sizeBytes())) return false;
-    long bytes = next.sizeBytes();
-    return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
+    return next != null && sizing.isTooLarge(next.generation(), current, room);
   }
 
   /** Gives up the generation that is being counted, and makes the next one larger. False: no larger one is possible. */
   public synchronized boolean outgrow() {
-    if (next == null) return false;
-    SplitGeometry geometry = next.filter.geometry();
-    SplitGeometry larger = geometryFor(OUTGROWN_TIMES * geometry.capacity());
-    if (larger.slicePositions <= geometry.slicePositions) return false;
+    if (next == null || !sizing.outgrow(next.generation())) return false;
     abandonGeneration();
-    outgrown = larger;
     return true;
   }
 
   synchronized int heldRemovals() {
-    return heldRemovals.size();
+    return next == null ? 0 : next.heldRemovals();
   }
 
   public synchronized void publish() {
     if (next == null || retired) return;
-    heldRemovals.drain(hashes -> {
-      --next.entries;
-      erase(next, hashes, UNTOLD);
-    });
-    SplitGeometry geometry = next.filter.geometry();
-    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next)
-                              .setLayers(next.filter.layers())
-                              .setGeometry(Cluster.Geometry.newBuilder()
-                                               .setSlices(geometry.slices)
-                                               .setSlicePositions((int) geometry.slicePositions));
-    if (next.cells != null) event.setCellMap(next.cells.map.version()).setCellCount(next.cells.map.cells());
-    if (next.range != null) {
-      event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
-    }
-    // Nothing behind this line takes memory: once the event is appended, the generation is published.
-    long sequence = feed.append(event);
-    if (current != null) replaced = sequence;
-    current = next;
+    next.removeHeld();
+    events.tellPublished(next.generation(), current != null);
+    current = next.generation();
     next = null;
     missing = false;
     spoilt = false;
-    outgrown = null;
-    pending.clear();
-    toldRanges.begin(current.range);
+    sizing.published();
     rounds.forgetMarked(); // those of unknown outcome among them: what stands is counted
   }
 
@@ -412,17 +196,17 @@ public final class IndexFilter {
     IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
     boolean sameCells =
         current.cells != null && index.cellMap != null && current.cells.map.version() == index.cellMap.version();
-    heir.next =
+    FilterGeneration copy =
         new FilterGeneration(++heir.generations, current.filter.copy(), sameCells ? current.cells.copy() : null);
-    heir.next.range = current.range;
-    heir.next.added = current.added;
-    heir.next.entries = current.entries;
+    copy.range = current.range;
+    copy.added = current.added;
+    copy.entries = current.entries;
+    heir.next = new NextGeneration(copy);
     return heir;
   }
 
   public synchronized void abandonGeneration() {
     next = null;
-    heldRemovals.clear();
   }
 
   /** The region closes: nothing is published any more. */
@@ -437,15 +221,11 @@ public final class IndexFilter {
    */
   public synchronized long drop() {
     next = null;
-    heldRemovals.clear();
     missing = false;
-    if (current == null) return replaced;
-    long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
+    if (current == null) return events.replaced();
+    long sequence = events.tellDropped(current);
     current = null;
     rounds.end();
-    pending.clear();
-    toldRanges.begin(null);
-    replaced = Fault.DROP_NOT_WAITED_FOR.isOn() ? 0 : sequence;
     return sequence;
   }
 
@@ -455,7 +235,7 @@ public final class IndexFilter {
    */
   public synchronized void giveUp() {
     if (current == null) return;
-    outgrown = geometryFor(current.distinct());
+    sizing.remember(current);
     drop();
     missing = true;
   }
@@ -474,37 +254,13 @@ public final class IndexFilter {
    */
   public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
-    if (current == null) {
-      return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()) + RegionCells.sizeBytes(index.cellMap));
-    }
+    if (current == null) return missing && sizing.hasRoomForFirst(room);
     if (rounds.isStuck()) return true;
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
     long stayed = filter.ignoredErases() + current.forgotten;
-    if (stayed >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
-    boolean small = filter.layers() >= WORN_LAYERS;
-    boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
-        && (current.counted || current.added >= filter.geometry().capacity());
-    // A new generation of the same geometry would gain nothing.
-    return (small || large) && !geometryFor(current.distinct()).equals(filter.geometry());
-  }
-
-  private boolean wantsOtherForm(FilterRoom room) {
-    boolean bits = current.filter.bitsOnly();
-    // A cheap test that nearly always decides.
-    if (room.hasForCounters(current.sizeBytes(), bits) != bits) return false;
-    long cellBytes = RegionCells.sizeBytes(index.cellMap);
-    return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()) + cellBytes, bits) == bits;
-  }
-
-  /** Capacities grow in steps of the square root of two: so there are few sizes, and filters of one share a matrix. */
-  private SplitGeometry geometryFor(long distinct) {
-    long least = Math.max(1, Math.min(index.expectedValues, LEAST_CAPACITY));
-    long capacity = least;
-    for (int halfSteps = 1; capacity < distinct && capacity < SplitGeometry.MAX_CAPACITY; ++halfSteps) {
-      capacity = (long) Math.ceil(least * Math.pow(2, halfSteps / 2.0));
-    }
-    return SplitGeometry.of(index.fpr, capacity);
+    return stayed >= Math.max(ignored, anEntry * current.entries) || sizing.wantsOtherForm(current, room)
+        || sizing.wantsOtherSize(current);
   }
 
   public synchronized boolean isPublished() {
@@ -527,7 +283,7 @@ public final class IndexFilter {
   }
 
   public synchronized long sizeBytes() {
-    return (current == null ? 0 : current.sizeBytes()) + (next == null ? 0 : next.sizeBytes());
+    return (current == null ? 0 : current.sizeBytes()) + (next == null ? 0 : next.generation().sizeBytes());
   }
 
   public synchronized boolean mayContain(IndexEntry entry) {
@@ -607,7 +363,7 @@ public final class IndexFilter {
     boolean done = false;
     try {
       current.range = range;
-      tellRange(current);
+      events.tellRange(current);
       done = true;
     } finally {
       if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
@@ -615,14 +371,11 @@ public final class IndexFilter {
   }
 
   private void clearCells(List<Integer> cells) {
-    Event.Builder event = event(Event.Kind.FLIPS, current);
-    for (int cell : cells) {
-      if (current.cells.occupied.contains(cell)) event.addCells(cell * 2);
-    }
-    if (event.getCellsCount() == 0) return;
+    List<Integer> cleared = cells.stream().filter(current.cells.occupied::contains).collect(Collectors.toList());
+    if (cleared.isEmpty()) return;
     // The bits are cleared first: a coordinator that is not told goes on asking.
-    for (int flip : event.getCellsList()) current.cells.occupied.erase(flip / 2);
-    feed.append(event, false);
+    cleared.forEach(current.cells.occupied::erase);
+    events.tellCellsCleared(current, cleared);
   }
 
   /** From now on entries of rows may be missing in the index, until as many calls of releaseClearing. */
@@ -646,7 +399,7 @@ public final class IndexFilter {
     CellSet cells;
     synchronized (this) {
       if (current == null || (from.getCells() && current.cells == null)) return null;
-      projection = projection();
+      projection = events.newProjection(current);
       if (!from.getCells()) {
         current.projectLayers(from, maxBytes, projection);
         return projection.build();
@@ -656,21 +409,5 @@ public final class IndexFilter {
     }
     FilterGeneration.projectCells(cells, from, maxBytes, projection);
     return projection.build();
-  }
-
-  /** With the range, and without bits. */
-  private Cluster.Projection.Builder projection() {
-    Cluster.Projection.Builder projection =
-        Cluster.Projection.newBuilder()
-            .setRegionId(regionId)
-            .setEpoch(epoch)
-            .setIndexId(index.id)
-            .setGeneration(current.number)
-            // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
-            .setAsOf(feed.last());
-    if (current.range == null) return projection;
-    return projection.setHasRange(true)
-        .setMin(ByteString.copyFrom(current.range.min))
-        .setMax(ByteString.copyFrom(current.range.max));
   }
 }
