@@ -28,8 +28,8 @@ final class FilterSizing {
   }
 
   /**
-   * An empty filter for a generation that is to replace the published one, which may be null. Null: there is no room for
-   * it.
+   * An empty filter for a generation that is to replace the published one, which may be null. Null: there is no room
+   * for it.
    */
   LayeredFilter newFilter(FilterGeneration current, FilterRoom room) {
     SplitGeometry geometry = nextGeometry(current);
