@@ -7,6 +7,7 @@
 #include "tamis/cli/table_statements.h"
 #include "tamis/cluster/hidden_tables.h"
 #include "tamis/server/memory_database.h"
+#include "tamis/sql/extension.h"
 #include "tamis/sql/rewritten_query.h"
 #include "tamis/table/timestamp.h"
 
@@ -154,6 +155,7 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
     sqlite3_stmt* statement = nullptr;
     int rc = SQLITE_ERROR;
     const char* const first = rest;
+    const bool in_transaction = sqlite3_get_autocommit(db_) == 0;
     if (const auto rewritten = RewriteFirst(&rest)) {
       rc = sqlite3_prepare_v2(db_, rewritten->c_str(), -1, &statement, nullptr);
     }
@@ -164,9 +166,29 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
       status = Step(statement, sink);
     }
     sqlite3_finalize(statement);
+    if (in_transaction && IsRolledBack(first, status)) {
+      const Status attached = AttachTables(db_, session_);
+      if (status.ok()) status = attached;
+    }
   }
   session_->searches = nullptr;
   return status;
+}
+
+// Whether the statement, which ran in a transaction, may have undone some of it. With it SQLite
+// forgets the tables that were made in the transaction, which the store keeps.
+bool Connection::IsRolledBack(const char* statement, const Status& status) const {
+  if (session_->engine == nullptr) return false;
+  if (!status.ok()) return sqlite3_get_autocommit(db_) != 0;
+  return SqlWords(statement, 1) == std::vector<std::string>{"ROLLBACK"};
+}
+
+Status Connection::CheckCommitted() const {
+  if (sqlite3_get_autocommit(db_) != 0 || sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
+    return Status::Ok();
+  }
+  return FailedPrecondition(
+      "the transaction was not committed: its writes are dropped; write COMMIT behind them");
 }
 
 Status Connection::RunBound(const std::string& sql, const std::vector<Value>& values,

@@ -51,6 +51,9 @@ class Connection {
   // One statement with values bound to its ?s, from text or NULL.
   Status RunBound(const std::string& sql, const std::vector<Value>& values, const RowSink& sink);
 
+  // For the end of a program: an error where writes of a transaction still wait for a COMMIT.
+  Status CheckCommitted() const;
+
   // Waits until the filters of all regions are known here, or the time is over: a search before
   // that asks more servers than it needs to.
   void WaitUntilRouted(Duration timeout);
@@ -68,6 +71,7 @@ class Connection {
   Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   bool HasTablesOfItsOwn() const;
+  bool IsRolledBack(const char* statement, const Status& status) const;
   Status LastError(int rc) const;
   // Returns the text to append to SQLite's `message`; empty unless the cluster hides tables from
   // this user.

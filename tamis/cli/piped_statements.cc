@@ -49,6 +49,8 @@ std::optional<PipedStatements::Statement> PipedStatements::Read() {
       return Statement{text, line_ - 1};
     }
     text += line;
+    // sqlite3_complete reads the whole text: not once for each line of a long statement.
+    if (line.find(';') == std::string::npos) continue;
     if (sqlite3_complete(text.c_str()) != 0) return Statement{text, line_};
   }
   if (text.empty()) return std::nullopt;

@@ -79,6 +79,7 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
               {.format = *format, .explain = options.explain, .echo = options.echo});
   if (interactive) {
     shell.Interact();
+    (void)Report((*connection)->CheckCommitted());
     return kExitOk;
   }
   const InterruptScope interrupt(&(*connection)->session()->cancelled);
@@ -86,9 +87,10 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
     for (const std::string& statement : options.statements) {
       if (Status status = shell.Run(statement); !status.ok()) return Report(status);
     }
-    return kExitOk;
+  } else if (Status status = RunPiped(&shell, &piped); !status.ok()) {
+    return Report(status);
   }
-  return Report(RunPiped(&shell, &piped));
+  return Report((*connection)->CheckCommitted());
 }
 
 int RunExplain(const Invocation& invocation, const std::string& statement, bool json) {

@@ -76,7 +76,8 @@ std::string_view FirstStatement(const char* sql) {
   const std::string_view text = sql;
   for (size_t at = text.find(';'); at != std::string_view::npos; at = text.find(';', at + 1)) {
     const std::string_view statement = text.substr(0, at + 1);
-    if (sqlite3_complete(std::string(statement).c_str()) != 0) return statement;
+    if (sqlite3_complete(std::string(statement).c_str()) == 0) continue;
+    if (!SqlWords(statement, 1).empty()) return statement;
   }
   return text;
 }

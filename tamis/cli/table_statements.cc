@@ -47,6 +47,17 @@ std::string Joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+// VACUUM INTO makes a file that looks like a copy and holds no row of the store.
+Status RefuseToCopy(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] != "VACUUM") return Status::Ok();
+  const bool own = words.size() > 2 && (words[1] == "MAIN" || words[1] == "TEMP");
+  if (words.size() < 2 || words[own ? 2 : 1] != "INTO") return Status::Ok();
+  return InvalidArgument(
+      "cannot VACUUM INTO a file: it would hold no table of the store; write ATTACH 'FILE' AS "
+      "copy, "
+      "and for each table CREATE TABLE copy.NAME AS SELECT * FROM NAME");
+}
+
 Result<std::vector<TableSchema>> TablesOf(Session* session) {
   if (session->engine == nullptr) return std::vector<TableSchema>();  // no store yet
   return session->Ask<std::vector<TableSchema>>(
@@ -70,6 +81,7 @@ bool TableStatements::MakesTable(const std::string& sql) {
 
 Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
   const auto words = SqlWords(sql, 3);
+  TAMIS_RETURN_IF_ERROR(RefuseToCopy(words));
   const bool alters = words.size() >= 2 && words[0] == "ALTER" && words[1] == "TABLE";
   if (words.size() < 2 || (words[0] != "CREATE" && words[0] != "DROP" && !alters)) {
     return std::optional<const char*>();
@@ -219,7 +231,11 @@ Status TableStatements::CreateIndex(const std::string& sql, bool* done) {
   TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables, TablesOf(session_.get()));
   ScratchDatabase scratch;
   TAMIS_RETURN_IF_ERROR(scratch.Mirror(tables, false));
-  if (!scratch.Run(sql).ok()) return Status::Ok();  // SQLite will say why
+  if (const Status status = scratch.Run(sql); !status.ok()) {
+    // SQLite itself would say only that a table of the store is a virtual one.
+    if (status.message().starts_with("no such table")) return Status::Ok();
+    return status.WithContext("cannot create the index");
+  }
   const bool unless_exists = scratch.Run(sql).ok();
   const auto made = scratch.Rows("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index'");
   const auto table = std::ranges::find(tables, made[0][1], &TableSchema::name);

@@ -20,4 +20,8 @@ namespace tamis {
 // engine, its tables are attached at once.
 Status Extend(sqlite3* db, const sqlite3_api_routines* api, std::shared_ptr<Session> session);
 
+// Attaches the tables of the session's store as temp tables, except those whose name another table
+// of the connection has already. For a connection that is extended.
+Status AttachTables(sqlite3* db, const std::shared_ptr<Session>& session);
+
 }  // namespace tamis

@@ -7,6 +7,7 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/hidden_tables.h"
+#include "tamis/sql/extension.h"
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/plan.h"
 #include "tamis/sql/replayed_rows.h"

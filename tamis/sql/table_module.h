@@ -29,8 +29,4 @@ namespace tamis {
 // Registers the module "tamis" on the connection. Returns an SQLite result code.
 int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session);
 
-// Attaches the tables of the session's store as temp tables, except those whose name another table
-// of the connection has already.
-Status AttachTables(sqlite3* db, const std::shared_ptr<Session>& session);
-
 }  // namespace tamis

@@ -54,6 +54,48 @@ class TableStatementsTest(unittest.TestCase):
                  "INSERT INTO t VALUES ('x;y', 1.25, true);\nCOMMIT;\n")
         self.assertEqual(self.sql("SELECT * FROM t"), "a,b,c\nx;y,1.25,1\n")
 
+    def test_empty_statements_hide_no_table(self):
+        for n, before in enumerate((";", " ;;", "/* a */;", ";-- b\n", "\ufeff", ";\ufeff")):
+            self.sql(stdin=f"{before}CREATE TABLE t{n}(a INTEGER PRIMARY KEY); INSERT INTO t{n} VALUES (1);")
+            self.assertEqual(self.sql(f"SELECT a FROM t{n}"), "a\n1\n")
+            self.sql(f"{before} DROP TABLE t{n}")
+        self.assertEqual(self.run_tamis("table", "list"), "")
+
+    def test_a_transaction_that_is_not_committed_is_an_error(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY)")
+        self.refused("BEGIN; INSERT INTO t VALUES (1)", "not committed", "COMMIT")
+        self.assertIn("not committed", self.sql(stdin="SAVEPOINT s;\nINSERT INTO t VALUES (1);\n", expect=1))
+        self.assertEqual(self.sql("SELECT count(*) FROM t"), "count(*)\n0\n")
+        self.sql("BEGIN; SELECT a FROM t")
+        self.sql("BEGIN; INSERT INTO t VALUES (1); ROLLBACK")
+        self.sql("BEGIN; INSERT INTO t VALUES (1)", "COMMIT")
+
+    def test_tables_made_in_a_transaction_outlive_its_rollback(self):
+        create = "CREATE TABLE {}(a INTEGER PRIMARY KEY)"
+        self.assertEqual(self.sql("BEGIN", create.format("t"), "INSERT INTO t VALUES (1)", "ROLLBACK",
+                                  "SELECT count(*) FROM t"), "count(*)\n0\n")
+        self.assertEqual(self.sql("SAVEPOINT s;" + create.format("u") + "; ROLLBACK TO s; INSERT INTO u VALUES (1);"
+                                  "RELEASE s; SELECT a FROM u"), "a\n1\n")
+        self.sql("INSERT INTO t VALUES (1)")
+        # A COMMIT that fails ends the transaction.
+        self.sql("BEGIN;" + create.format("v") + "; INSERT INTO t VALUES (1); COMMIT", expect=1)
+        self.sql("INSERT INTO v VALUES (1)")
+
+    def test_vacuum_into_a_file_is_refused_with_a_copy_that_works(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (7)", "VACUUM")
+        copy = os.path.join(self.directory.name, "copy.sqlite")
+        for into in ("INTO", "main INTO"):
+            error = self.refused(f"VACUUM {into} '{copy}'", "no table of the store")
+        self.assertFalse(os.path.exists(copy))
+        attach = error[error.index("ATTACH"):error.index(", and for")].replace("FILE", copy)
+        create = error[error.index("CREATE TABLE"):].strip().replace("NAME", "t")
+        self.sql(attach, create)
+        self.assertEqual(self.sql(f"ATTACH '{copy}' AS c", "SELECT a FROM c.t", f"VACUUM c INTO '{copy}.2'"), "a\n7\n")
+
+    def test_a_statement_of_many_lines_is_read_once(self):
+        lines = "-- one of many lines\n" * 400_000
+        self.assertEqual(self.sql("--create", stdin=f"SELECT 1 AS a\n{lines};"), "a\n1\n")
+
     def test_a_dot_in_a_comment_is_no_schema_name(self):
         self.sql("-- version 1.0\nCREATE /* see a.b */ TABLE commented(a INTEGER PRIMARY KEY)")
         self.assertEqual(self.run_tamis("table", "list"), "commented\n")
@@ -133,6 +175,8 @@ class TableStatementsTest(unittest.TestCase):
         self.refused("CREATE INDEX i ON t(lower(b))", "not of expressions")
         self.refused("CREATE INDEX i ON t(b COLLATE NOCASE)", "no collation but BINARY")
         self.refused("CREATE INDEX i ON absent(b)", "no such table")
+        self.refused("CREATE INDEX i ON t(c)", "cannot create the index", "no such column: c")
+        self.refused("CREATE TEMP TABLE own(x); CREATE INDEX i ON own(y)", "no such column: y")
 
     def test_views_and_triggers_that_would_be_lost_are_refused(self):
         self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
