@@ -3,6 +3,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <charconv>
+#include <iostream>
+#include <type_traits>
 
 namespace tamis {
 namespace {
@@ -43,6 +46,26 @@ CommandDescription DescribeCommand(const CLI::App& app) {
   return described;
 }
 
+// CLI11 reads "-1" and numbers beyond 64 bits as the greatest number.
+std::string CheckUnsigned(const std::string& text) {
+  if (text.starts_with('-')) return "a number that is not negative is needed, not " + text;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc::result_out_of_range ? "the number " + text + " is too great" : "";
+}
+
+// CLI11 tells of a command that is missing where one is unknown, too.
+bool PrintUnknownCommand(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return false;
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const auto rest = app.remaining(/*recurse=*/true);
+  if (command->get_require_subcommand_min() == 0 || rest.empty()) return false;
+  std::cerr << "There is no " << (rest[0].starts_with('-') ? "option " : "command ") << rest[0]
+            << "\nRun with --help for more information.\n";
+  return true;
+}
+
 }  // namespace
 
 const Option& Option::Required() const {
@@ -76,11 +99,7 @@ const Option& Option::InRange(int least, int most) const {
 }
 
 const Option& Option::AsSizeBytes() const {
-  option_
-      ->check([](const std::string& text) {
-        return std::string(text.starts_with('-') ? "a size is not negative" : "");
-      })
-      ->transform(CLI::AsSizeValue(false));
+  option_->transform(CLI::AsSizeValue(false));
   return *this;
 }
 
@@ -102,7 +121,9 @@ void Command::RequireCommand() const { app_->require_subcommand(1); }
 
 template <class T>
 Option Command::AddOption(const std::string& name, T& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  CLI::Option* const option = app_->add_option(name, value, help);
+  if constexpr (std::is_same_v<T, uint64_t>) option->check(CheckUnsigned);
+  return Option(option);
 }
 template Option Command::AddOption(const std::string&, std::string&, const std::string&) const;
 template Option Command::AddOption(const std::string&, std::vector<std::string>&,
@@ -140,7 +161,8 @@ bool CommandLine::Parse(int argc, char** argv, int usage_code, int* exit_code) {
     app_->parse(argc, argv);
     return true;
   } catch (const CLI::ParseError& error) {
-    *exit_code = app_->exit(error) == 0 ? 0 : usage_code;
+    const bool unknown = PrintUnknownCommand(*app_, error);
+    *exit_code = !unknown && app_->exit(error) == 0 ? 0 : usage_code;
     return false;
   }
 }

@@ -1,5 +1,6 @@
 // tamis get, put, delete, scan: single rows without SQL.
 
+#include <limits>
 #include <set>
 
 #include "tamis/base/utf8.h"
@@ -11,6 +12,9 @@
 namespace tamis {
 namespace {
 
+// The greatest LIMIT of SQL.
+constexpr auto kNoLimit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+
 struct RowOptions {
   std::string table;
   std::vector<std::string> values;  // of the key, or COLUMN=VALUE
@@ -18,7 +22,7 @@ struct RowOptions {
   std::string start;
   std::string end;
   std::string where;
-  uint64_t limit = 0;
+  uint64_t limit = kNoLimit;
 };
 
 Result<Value> ParseCell(const TableSchema& schema, uint32_t column, const std::string& text) {
@@ -136,7 +140,7 @@ Status Scan(Connection* connection, const RowOptions& options) {
   for (const uint32_t column : schema->key) {
     sql += (column == first ? "" : ", ") + QuotedName(schema->columns[column].name);
   }
-  if (options.limit > 0) sql += " LIMIT " + std::to_string(options.limit);
+  if (options.limit < kNoLimit) sql += " LIMIT " + std::to_string(options.limit);
   Printer printer(format, stdout);
   return connection->RunBound(sql, values, printer.Sink());
 }

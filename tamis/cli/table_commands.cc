@@ -390,9 +390,11 @@ void AddTableCommands(Command app, Invocation* invocation) {
           FitCellsAgain);
   table_argument(ranges);
   ranges.AddOption("INDEX", options->index, "The index").Required();
-  ranges.AddOption("--cells", options->cells_per_value,
-                   "Cells for each value of a region; 0 removes them. Without it as many as the "
-                   "definition of the index names, or 16");
+  ranges
+      .AddOption("--cells", options->cells_per_value,
+                 "Cells for each value of a region; 0 removes them. Without it as many as the "
+                 "definition of the index names, or 16")
+      .InRange(0, 64);
   Command refit =
       add(index, "refit",
           "Fit the cells again of each index whose values have outgrown them (see ranges), and "

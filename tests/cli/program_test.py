@@ -370,6 +370,11 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("no row", self.run_tamis("delete", "people", "ada", expect=1))
         self.assertEqual(self.run_tamis("scan", "people", "--start", "b", "--format", "csv"),
                          "name,born,home_town,note\ngrace,1906,New York,\n")
+        self.assertEqual(self.run_tamis("scan", "people", "--limit", "1", "--format", "csv"),
+                         "name,born,home_town,note\nalan,1912,London,\"x, \"\"y\"\"\"\n")
+        self.assertEqual(self.run_tamis("scan", "people", "--limit", "0", "--format", "csv"), "name,born,home_town,note\n")
+        everything = self.run_tamis("scan", "people")
+        self.assertEqual(self.run_tamis("scan", "people", "--limit", str(2**64 - 1)), everything)
         self.assertIn("whole number", self.run_tamis("put", "people", "name=x", "born=y", expect=1))
         self.assertIn("twice", self.run_tamis("put", "people", "name=a", "name=b", expect=1))
         self.assertIn("COLUMN=VALUE", self.run_tamis("put", "people", "name", expect=1))
@@ -636,7 +641,13 @@ class ProgramTest(unittest.TestCase):
 
     def test_wrong_usage_is_an_error_with_a_hint(self):
         self.run_tamis(expect=2)
-        self.run_tamis("nonsense", expect=2)
+        for words, what in ((["nonsense"], "command nonsense"), (["table", "lst"], "command lst"),
+                            (["--nonsense"], "option --nonsense"), (["index", "--table", "t"], "option --table")):
+            self.assertIn("There is no " + what, self.run_tamis(*words, expect=2))
+        self.assertIn("subcommand is required", self.run_tamis("table", expect=2))
+        for number in ("-1", "18446744073709551616", "x"):
+            self.assertIn(number, self.run_tamis("scan", "t", "--limit", number, expect=2))
+        self.assertIn("-1", self.run_tamis("index", "ranges", "t", "i", "--cells", "-1", expect=2))
         self.run_tamis("--split-bytes", "-5", "status", expect=2)
         self.run_tamis("import", "t", expect=2)
         self.assertIn("{table,csv,json,jsonl,line}", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=2))
