@@ -1,4 +1,7 @@
 // The `tamis` program: reads the command line, opens the store that it names, runs the command.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -7,6 +10,16 @@
 #include "tamis/cli/command.h"
 
 namespace {
+
+// A standard stream that is closed would be the next file that is opened, such as one of the
+// store's, and output would be written into that. Reading and writing these fails.
+void KeepStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    // The lowest number that is free is this stream's.
+    (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT: variadic
+  }
+}
 
 // Output that did not arrive is a failure.
 int AfterOutput(int code) {
@@ -19,6 +32,7 @@ int AfterOutput(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  KeepStandardStreams();
   std::signal(SIGPIPE, SIG_DFL);  // `tamis scan t | head` ends quietly
   tamis::CommandLine line(
       "tamis",
@@ -73,7 +87,7 @@ int main(int argc, char** argv) {
   tamis::AddHelpCommands(line, &invocation);
 
   int exit_code = tamis::kExitOk;
-  if (!line.Parse(argc, argv, tamis::kExitUsage, &exit_code)) return exit_code;
+  if (!line.Parse(argc, argv, tamis::kExitUsage, &exit_code)) return AfterOutput(exit_code);
   try {
     return AfterOutput(invocation.run());
   } catch (...) {

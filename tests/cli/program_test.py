@@ -656,6 +656,23 @@ class ProgramTest(unittest.TestCase):
         for command in ("", "sql", "import", "region", "index create"):
             self.assertIn("Usage", self.run_tamis(*command.split(), "--help"))
 
+    def test_closed_streams_are_no_files_of_the_store(self):
+        self.import_people()
+        streams = {"stdin": 0, "stdout": 1, "stderr": 2}
+        command = [TAMIS, "--store", self.store, "sql", "SELECT name FROM people", "SELEC"]
+        for closed in (["stdout"], ["stdin", "stdout"], ["stdin", "stdout", "stderr"], ["stderr"]):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+                                  preexec_fn=lambda closed=closed: [os.close(streams[name]) for name in closed])
+            self.assertEqual(done.returncode, 1)
+            if closed == ["stdout"]:
+                self.assertIn(b"cannot write to standard output", done.stderr)
+            for directory, _, files in os.walk(self.store):
+                for name in files:
+                    with open(os.path.join(directory, name), "rb") as file:
+                        self.assertNotIn(b"(3 rows)", content := file.read())
+                        self.assertNotIn(b"SELEC", content)
+        self.assertIn("missing entries 0", self.run_tamis("check", "people"))
+
     def test_output_that_does_not_arrive_is_a_failure(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([TAMIS, "--store", self.store, "sql", "--create", "SELECT 1"], stdout=full,
