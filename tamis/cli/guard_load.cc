@@ -14,6 +14,7 @@
 #include "tamis/guard/filter_rebuild.h"
 #include "tamis/guard/key_repeats.h"
 #include "tamis/guard/open_transactions.h"
+#include "tamis/guard/shown_key.h"
 
 namespace tamis {
 namespace {
@@ -131,7 +132,7 @@ Status CheckWaiting(const GuardArguments& arguments) {
 // The keys that were loaded, for messages: how many, and the first one.
 struct Loaded {
   uint64_t keys = 0;
-  std::string first;
+  std::string first;  // as it is shown
 };
 
 // A sentence for a source that prints keys more than once; each repetition takes room in the
@@ -172,7 +173,7 @@ Result<Loaded> ReadInto(const GuardArguments& arguments, FilterRebuild* rebuild,
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, source.Next());
     if (!key) break;
-    if (loaded.keys == 0) loaded.first = *key;
+    if (loaded.keys == 0) loaded.first = ShownKey(*key);
     repeats.Add(*key);
     const Status added = rebuild->Add(*key);
     if (!added.ok()) return FillError(added, repeats);
@@ -216,14 +217,16 @@ Status ProveBy(const GuardArguments& arguments, const char* option, Result<KeySo
   }
   if (!group.empty()) TAMIS_RETURN_IF_ERROR(check());
   if (asked == 0 && loaded.keys > 0) {
-    return FailedPrecondition(fmt::format("{} gave no key, though {} were loaded, such as \"{}\"",
+    return FailedPrecondition(fmt::format("{} gave no key, though {} were loaded, such as {}",
                                           option, loaded.keys, loaded.first));
   }
+  std::vector<std::string> shown;
+  for (const std::string& example : examples) shown.push_back(ShownKey(example));
   if (missing > 0 && (!may_lack || missing * 2 > asked)) {
     return FailedPrecondition(
-        fmt::format("{} of {} keys of {} are not among those that were loaded, such as \"{}\"; the "
-                    "first one that was loaded is \"{}\"",
-                    missing, asked, option, fmt::join(examples, "\", \""), loaded.first));
+        fmt::format("{} of {} keys of {} are not among those that were loaded, such as {}; the "
+                    "first one that was loaded is {}",
+                    missing, asked, option, fmt::join(shown, ", "), loaded.first));
   }
   arguments.Say(fmt::format("proved by {} keys of {}", asked, option));
   return Status::Ok();
@@ -251,7 +254,7 @@ Status Prove(const GuardArguments& arguments, const Loaded& loaded, bool has_mar
   }
   if (arguments.query.empty() && arguments.proof.empty() && !arguments.unproved) {
     arguments.Say(
-        fmt::format("not proved: does the application ask with such keys as \"{}\"? "
+        fmt::format("not proved: does the application ask with such keys as {}? "
                     "--proof has a second command print some",
                     loaded.first));
   }

@@ -86,6 +86,9 @@ Result<std::optional<std::string_view>> KeyReader::NextLine() {
 
 Result<std::string_view> KeyReader::Unescape(std::string_view line) {
   unescaped_.clear();
+  if (line.ends_with('\r')) {
+    return Wrong("a carriage return ends its line, as on Windows; COPY prints one as \\r");
+  }
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\t') return Wrong("there are two columns; COPY one, the key");
     if (line[i] != '\\') {

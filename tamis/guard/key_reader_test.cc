@@ -72,6 +72,11 @@ TEST(KeyReaderTest, ABackslashIsNotGuessed) {
   EXPECT_NE(read.status.message().find("key 2"), std::string::npos) << read.status.message();
 }
 
+TEST(KeyReaderTest, ACopiedLineEndsWithoutACarriageReturn) {
+  EXPECT_EQ(ReadAll("a\nb\r\nc\n", Format::kCopy).status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(ReadAll("a\\r\nb\rc\n", Format::kCopy).keys, (Keys{"a\r", "b\rc"}));
+}
+
 TEST(KeyReaderTest, CopyIsUnescaped) {
   const Read read =
       ReadAll("a\\\\b\n\\N\n\\x41\\x4g\\101\\7\\t\\n\\q\n\\\\N\n\\.\n", Format::kCopy);

@@ -2,31 +2,14 @@
 
 #include <algorithm>
 
+#include "tamis/base/utf8.h"
+#include "tamis/guard/shown_key.h"
+
 namespace tamis {
 namespace {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-// A key as a person may read it.
-std::string ShownKey(std::string_view key) {
-  constexpr size_t kMost = 60;
-  std::string text = "\"";
-  for (const char c : key.substr(0, kMost)) {
-    if (c == '\r') {
-      text += "\\r";
-    } else if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\t') {
-      text += "\\t";
-    } else if (c == '\0') {
-      text += "\\0";
-    } else {
-      text += c;
-    }
-  }
-  return text + (key.size() > kMost ? "..." : "") + "\"";
-}
 
 Status Refuse(const std::string& what) {
   return DataLoss(what +
@@ -50,6 +33,44 @@ bool IsFooter(std::string_view key) {
   return digits > 0 && (key.starts_with(" rows") || key.starts_with(" row)") ||
                         key.starts_with(" row ") || key == " row");
 }
+
+// The line that mysql prints before each row with \G: "*** 1. row ***", with more stars.
+bool IsRowHead(std::string_view key) {
+  return key.starts_with("***") && key.find(". row *") != key.npos;
+}
+
+// "┌────┐", "│ 5 │".
+bool IsDrawn(std::string_view key) {
+  return key.starts_with("\xe2\x94") || key.starts_with("\xe2\x95");
+}
+
+// "1,2,3": several numbers in one line.
+bool IsListOfNumbers(std::string_view key) {
+  const size_t separator = key.find_first_of(" ,;|\t");
+  if (separator == key.npos) return false;
+  const char one = key[separator];
+  bool was_digit = false;
+  for (const char c : key) {
+    if (!IsDigit(c) && (c != one || !was_digit)) return false;
+    was_digit = IsDigit(c);
+  }
+  return was_digit;
+}
+
+// "7:x", "7) x", "7. x", "7<tab>x" as the seventh line.
+bool BeginsWithItsNumber(std::string_view key, uint64_t number) {
+  const size_t blanks = key.find_first_not_of(' ');
+  key.remove_prefix(blanks == key.npos ? key.size() : blanks);
+  const std::string digits = std::to_string(number);
+  if (!key.starts_with(digits) || key.size() < digits.size() + 2) return false;
+  return std::string_view(":)\t").find(key[digits.size()]) != std::string_view::npos ||
+         key.substr(digits.size()).starts_with(". ");
+}
+
+// Zero bytes, blanks and carriage returns have messages of their own.
+bool IsControl(char c) { return (c > 0 && c < ' ' && !IsBlank(c) && c != '\r') || c == '\x7f'; }
+
+std::string AsLines() { return ": --format lines says that it is part of the key"; }
 
 }  // namespace
 
@@ -99,6 +120,9 @@ Status KeyShape::AddFirst(std::string_view key) const {
     return Refuse("key 1 begins with the byte order mark of UTF-16; print UTF-8");
   }
   if (key.starts_with("-[ RECORD")) return Refuse("key 1 is a head of psql, " + ShownKey(key));
+  for (const char* mark : {"<table", "<html", "<!DOCTYPE", "<?xml", "\\begin{"}) {
+    if (key.starts_with(mark)) return Refuse("key 1, " + ShownKey(key) + ", begins a document");
+  }
   return Status::Ok();
 }
 
@@ -110,10 +134,19 @@ Status KeyShape::Add(std::string_view key) {
     return Refuse("key " + std::to_string(keys_) + ", " + ShownKey(key) + ", has " + what);
   };
   if (is_first) TAMIS_RETURN_IF_ERROR(AddFirst(key));
+  if (IsDrawn(key)) return refuse("lines drawn around it");
+  if (IsRowHead(key)) return refuse("the number of a row, as mysql prints with \\G");
   if (keys_ <= 3 && IsRuler(key)) {
     return Refuse("key " + std::to_string(keys_) + ", " + ShownKey(key) +
                   ", is a line below a head");
   }
+  if ((plain_ || copy_) && FindInvalidUtf8(key) != key.npos) {
+    return refuse("bytes that are no UTF-8, as of another character set or a compressed file" +
+                  AsLines());
+  }
+  if (plain_ && std::ranges::any_of(key, IsControl))
+    return refuse("a control character" + AsLines());
+  if (key.find(" (cost=") != key.npos) return refuse("the plan of a query");
   if ((plain_ || copy_) && key.find('\0') != key.npos) {
     return refuse("a zero byte, as UTF-16 has; keys that end with one are --format null");
   }
@@ -128,14 +161,15 @@ Status KeyShape::Add(std::string_view key) {
     // A plain key with one of these may mean another key. Brackets and separators may belong to
     // single keys.
     if (plain_ && frame <= kQuotes) {
-      return refuse(std::string(NameOf(frame)) +
-                    ": --format lines says that it is part of the key");
+      return refuse(NameOf(frame) + AsLines());
     }
   }
+  counted_ = counted_ && BeginsWithItsNumber(key, others_ + (is_first ? 1 : 2));
   if (is_first) {
     first_ = key;
     first_is_number_ = IsNumber(key);
   } else {
+    if (others_ > 0) AddToCommon(last_);
     numbers_ += IsNumber(key) ? 1 : 0;
     width_ = others_++ == 0 || width_ == key.size() ? key.size() : 0;
     padded_ = padded_ || IsBlank(key.front()) || IsBlank(key.back());
@@ -144,8 +178,43 @@ Status KeyShape::Add(std::string_view key) {
   return Status::Ok();
 }
 
+void KeyShape::AddToCommon(std::string_view key) {
+  common_.Add(key);
+  number_form_.Add(key);
+}
+
+// If there are few keys, the last one and the first one count, too.
+Status KeyShape::FinishCommon() const {
+  KeyShape all = *this;
+  if (all.common_.keys() < 2 && others_ > 0) all.common_.Add(last_);
+  if (all.common_.keys() < 2) all.common_.Add(first_);
+  // A head or foot is no number.
+  if (IsDigit(first_.front())) all.number_form_.Add(first_);
+  if (others_ > 0 && IsDigit(last_.front())) all.number_form_.Add(last_);
+  if (const std::string frame = all.common_.Frame(); !frame.empty()) {
+    return Refuse("every key has " + ShownKey(frame) + " before or behind it, such as " +
+                  ShownKey(last_));
+  }
+  if (all.common_.Separator() != '\0') {
+    return Refuse("every key has " + ShownKey(std::string(1, all.common_.Separator())) +
+                  " within, as several columns have, such as " + ShownKey(last_));
+  }
+  if (const std::string_view fault = all.number_form_.Fault(); !fault.empty()) {
+    return Refuse("the keys are numbers with " + std::string(fault) + ", such as " +
+                  ShownKey(last_));
+  }
+  return Status::Ok();
+}
+
 Status KeyShape::Finish() const {
-  if (first_.empty()) return Status::Ok();
+  if (first_.empty()) return keys_ < 2 ? Status::Ok() : Refuse("all keys are empty");
+  if (others_ == 0 && IsListOfNumbers(first_)) {
+    return Refuse("the only key, " + ShownKey(first_) + ", looks like several of them");
+  }
+  if (counted_ && others_ >= 2) {
+    return Refuse("every key begins with the number of its line, such as " + ShownKey(last_));
+  }
+  if (IsRuler(last_)) return Refuse("the last key is a line, " + ShownKey(last_));
   // The first line may be a head, which is framed in another way.
   for (int i = 0; i < kFrames; ++i) {
     if (framed_[i] == others_ && (first_framed_[i] || others_ >= 2)) {
@@ -161,7 +230,7 @@ Status KeyShape::Finish() const {
   if (others_ >= 2 && !first_is_number_ && numbers_ == others_) {
     return Refuse("the first key, " + ShownKey(first_) + ", looks like a head of numbers");
   }
-  return Status::Ok();
+  return FinishCommon();
 }
 
 }  // namespace tamis

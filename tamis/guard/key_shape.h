@@ -1,6 +1,6 @@
 // KeyShape: checks whether the printed keys have a *frame*: characters around them that do not
 // belong to them, like the borders that psql draws, a carriage return, quotes, or blanks that fill
-// a column.
+// a column; several columns in a line, several keys in one, numbers as a locale prints them.
 //
 // A filter that is loaded with framed keys denies every row, and a check with the same command does
 // not notice. The class cannot know what a key is, so it refuses what looks like a frame; the user
@@ -12,7 +12,9 @@
 #include <string_view>
 
 #include "tamis/base/status.h"
+#include "tamis/guard/common_text.h"
 #include "tamis/guard/key_reader.h"
+#include "tamis/guard/number_form.h"
 
 namespace tamis {
 
@@ -32,6 +34,8 @@ class KeyShape {
   enum Frame { kBlankBefore, kBlankBehind, kReturn, kQuotes, kBrackets, kSeparator, kFrames };
   static const char* NameOf(Frame frame);
   Status AddFirst(std::string_view key) const;
+  void AddToCommon(std::string_view key);
+  Status FinishCommon() const;
   static bool Has(Frame frame, std::string_view key);
 
   bool plain_;
@@ -44,6 +48,9 @@ class KeyShape {
   uint64_t numbers_ = 0;  // of the others
   size_t width_ = 0;      // of each of the others; 0 = they differ
   bool padded_ = false;   // one of these begins or ends with a blank
+  bool counted_ = true;   // each key begins with its number and a separator
+  CommonText common_;     // of the keys between the first and the last, which may be a head or foot
+  NumberForm number_form_;  // of the same
   std::string first_;
   std::string last_;
 };

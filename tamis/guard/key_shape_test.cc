@@ -21,9 +21,28 @@ Status Judge(const Keys& keys, Format format) {
 
 TEST(KeyShapeTest, BareKeysPass) {
   for (const Format format : kAll) {
-    for (const Keys& keys : {Keys{}, Keys{""}, Keys{"1"}, Keys{"1", "2", "3"}, Keys{"a", "", "b c"},
-                             Keys{"ab", "cd", "ef"}, Keys{"a,", "b", "c;"}, Keys{"-5", "-7"},
-                             Keys{"1", "{2}", "3"}, Keys{"a", "1", "2", "x"}}) {
+    for (const Keys& keys : {Keys{},
+                             Keys{""},
+                             Keys{"1"},
+                             Keys{"1", "2", "3"},
+                             Keys{"a", "", "b c"},
+                             Keys{"ab", "cd", "ef"},
+                             Keys{"a,", "b", "c;"},
+                             Keys{"-5", "-7"},
+                             Keys{"1", "{2}", "3"},
+                             Keys{"a", "1", "2", "x"},
+                             Keys{"user:1", "user:2", "user:3"},
+                             Keys{"row 1", "row 2", "row 3"},
+                             Keys{"a@b.c", "d@b.c", "e@b.c"},
+                             Keys{"/a/1.html", "/a/2.html", "/a/3.html"},
+                             Keys{"1.234", "2.500", "7.125"},
+                             Keys{"1.5", "2.0", "3.0"},
+                             Keys{"1e5", "ab", "c3"},
+                             Keys{"x,y"},
+                             Keys{"Doe, J", "Roe"},
+                             Keys{"1", "2", "10", "1000"},
+                             Keys{"1.1", "2.1", "3.1"},
+                             Keys{"ключ1", "ключ2", "ключ3"}}) {
       EXPECT_TRUE(Judge(keys, format).ok()) << Judge(keys, format).message();
     }
   }
@@ -57,10 +76,33 @@ TEST(KeyShapeTest, AFrameOfAllKeysIsRefused) {
        "2"},  // byte order marks
       {"\xff\xfe"
        "1",
-       "2"},                            //
-      {"a", "b", "2 rows selected."},   // sqlplus
-      {"a", "b", "(2 rows affected)"},  // sqlcmd
-      {"a", "(1 row)"},                 //
+       "2"},                                           //
+      {"a", "b", "2 rows selected."},                  // sqlplus
+      {"a", "b", "(2 rows affected)"},                 // sqlcmd
+      {"a", "(1 row)"},                                //
+      {"id|1", "", "id|2", ""},                        // psql -xA
+      {"|  1 |", "|  2 |", "+----+"},                  // psql -t, border 2
+      {"1|x", "2|y"},                                  // two columns
+      {"1\tx", "2\ty"},                                //
+      {"1,x", "2,y"},                                  //
+      {"id = 1", "", "id = 2"},                        // sqlite3 -line
+      {"[{\"id\":1},", "{\"id\":2},", "{\"id\":3}]"},  // sqlite3 -json
+      {"INSERT INTO t VALUES(1);", "INSERT INTO t VALUES(2);"},
+      {"*************************** 1. row ***************************", "1"},  // mysql \\G
+      {"id: 1", "id: 2", "id: 3"},
+      {"│ 1 │", "│ 2 │", "└───┘"},  // psql -t, unicode
+      {"<table>", "<tr>", "1"},     // psql -H
+      {"     1\tx", "     2\ty"},   // cat -n
+      {"1:7", "2:8", "3:9"},        // grep -n
+      {"1) \"a\"", "2) \"b\""},     // redis-cli
+      {"1\xc2\xa0", "2\xc2\xa0"},   // no-break spaces
+      {"\x1b[31m1\x1b[0m", "\x1b[31m2\x1b[0m"},
+      {"7", "999", "1,000"},    // by a locale
+      {"7", "1.000", "1.001"},  //
+      {"1.0", "2.0", "3.0"},    // a column that was read as floating point
+      {"1.2E+09", "1.3E+09"},   // a spreadsheet
+      {"1,2,3"},                // all of them in one line
+      {"1 2"},                  //
   };
   for (const Keys& keys : wrong) {
     for (const Format format : kAll) {
@@ -78,6 +120,22 @@ TEST(KeyShapeTest, APlainKeyWithAFrameIsRefusedAlone) {
       EXPECT_TRUE(Judge(keys, format).ok()) << key << ": " << Judge(keys, format).message();
     }
   }
+}
+
+TEST(KeyShapeTest, APlainKeyIsText) {
+  for (const char* key : {"caf\xe9", "\x1f\x8b\x08", "a\x0b", "\x7f"}) {
+    EXPECT_FALSE(Judge({"1", "x", key, "y"}, Format::kPlain).ok()) << key;
+    EXPECT_TRUE(Judge({"1", "x", key, "y"}, Format::kLines).ok()) << key;
+  }
+  EXPECT_FALSE(Judge({"x", "caf\xe9"}, Format::kCopy).ok());
+  EXPECT_TRUE(Judge({"x", "a\x0b\r", "y"}, Format::kCopy).ok());
+}
+
+TEST(KeyShapeTest, AMessageIsText) {
+  const Status text = Judge({"\"\xc3\xbc\x01\""}, Format::kPlain);
+  EXPECT_NE(text.message().find("\"\"\xc3\xbc\\x01\"\""), std::string::npos) << text.message();
+  const Status bytes = Judge({"\"\xff\""}, Format::kPlain);
+  EXPECT_NE(bytes.message().find("\\xff"), std::string::npos) << bytes.message();
 }
 
 TEST(KeyShapeTest, AZeroByteIsNoTextOfADatabase) {

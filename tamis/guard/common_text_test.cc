@@ -1,0 +1,44 @@
+#include "tamis/guard/common_text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tamis {
+namespace {
+
+CommonText Of(const std::vector<std::string>& keys) {
+  CommonText common;
+  for (const std::string& key : keys) common.Add(key);
+  return common;
+}
+
+TEST(CommonTextTest, FrameIsTheTextAroundAllKeys) {
+  EXPECT_EQ(Of({"id = 1", "id = 2"}).Frame(), "id = ");
+  EXPECT_EQ(Of({"a;", "b;"}).Frame(), ";");
+  EXPECT_EQ(Of({"a);", "ab);", "b);"}).Frame(), ");");
+  EXPECT_EQ(Of({"id: 1", "id: 2"}).Frame(), "id: ");
+  EXPECT_EQ(Of({"id = 1", "b"}).Frame(), "");
+}
+
+TEST(CommonTextTest, LettersThatKeysShareAreNoFrame) {
+  EXPECT_EQ(Of({"user:1", "user:2"}).Frame(), "");
+  EXPECT_EQ(Of({"1@a", "2@a"}).Frame(), "");
+  EXPECT_EQ(Of({"1", "10", "100"}).Frame(), "");
+}
+
+TEST(CommonTextTest, OneKeySharesNothing) {
+  EXPECT_EQ(Of({"id = 1"}).Frame(), "");
+  EXPECT_EQ(Of({"a|b"}).Separator(), '\0');
+  EXPECT_EQ(Of({}).Frame(), "");
+}
+
+TEST(CommonTextTest, SeparatorIsInEachKey) {
+  EXPECT_EQ(Of({"a|1", "b|2"}).Separator(), '|');
+  EXPECT_EQ(Of({"a,1", "b\t,2"}).Separator(), ',');
+  EXPECT_EQ(Of({"a,1", "b|2"}).Separator(), '\0');
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,27 @@
+// NumberForm: whether printed keys are numbers in a form that no program asks with: digits in
+// groups (`1,234`, by a locale), a fraction of zeros (`5.0`, where a column of integers was read as
+// floating point), an exponent (`1.2E+09`, by a spreadsheet).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tamis {
+
+class NumberForm {
+ public:
+  void Add(std::string_view key);
+  // The fault of all of them, such as "digits in groups"; "": there is none.
+  std::string_view Fault() const;
+
+ private:
+  uint64_t keys_ = 0;
+  uint64_t short_ = 0;    // of at most three digits
+  uint64_t groups_ = 0;   // with groups of three digits, as a fraction may be, too
+  uint64_t several_ = 0;  // of these, with more than one separator, or one that is no point
+  uint64_t zeros_ = 0;    // with a fraction of zeros
+  uint64_t exponents_ = 0;
+  bool others_ = false;  // keys in none of these forms
+};
+
+}  // namespace tamis

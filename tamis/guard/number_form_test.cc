@@ -1,0 +1,56 @@
+#include "tamis/guard/number_form.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tamis {
+namespace {
+
+std::string FaultOf(const std::vector<std::string>& keys) {
+  NumberForm form;
+  for (const std::string& key : keys) form.Add(key);
+  return std::string(form.Fault());
+}
+
+TEST(NumberFormTest, DigitsInGroups) {
+  for (const std::string separator :
+       {",", ".", "'", "_", " ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x99"}) {
+    EXPECT_EQ(FaultOf({"7", "999", "1" + separator + "000"}), "digits in groups") << separator;
+    EXPECT_EQ(FaultOf({"-1" + separator + "000" + separator + "000", "12" + separator + "345"}),
+              "digits in groups")
+        << separator;
+  }
+  EXPECT_EQ(FaultOf({"1,000", "1,001"}), "digits in groups");
+  EXPECT_EQ(FaultOf({"1.000", "1.001"}), "") << "these may be fractions";
+  EXPECT_EQ(FaultOf({"7", "1,000", "1000"}), "");
+  EXPECT_EQ(FaultOf({"7", "1,000", "1,00"}), "");
+  EXPECT_EQ(FaultOf({"7", "1,000", "1,0000"}), "");
+  EXPECT_EQ(FaultOf({"7", "1234,000"}), "");
+  EXPECT_EQ(FaultOf({"7", "1,000", "x"}), "");
+}
+
+TEST(NumberFormTest, FractionsOfZeros) {
+  EXPECT_EQ(FaultOf({"1.0", "20.0"}), "a fraction of zeros");
+  EXPECT_EQ(FaultOf({"-1.00", "2000.00"}), "a fraction of zeros");
+  EXPECT_EQ(FaultOf({"1.0", "2.5"}), "");
+  EXPECT_EQ(FaultOf({"1.0", "2"}), "");
+  EXPECT_EQ(FaultOf({"1.", "2."}), "");
+}
+
+TEST(NumberFormTest, Exponents) {
+  EXPECT_EQ(FaultOf({"1.2E+09", "3e5"}), "an exponent");
+  EXPECT_EQ(FaultOf({"1e-5", "2.E7"}), "an exponent");
+  EXPECT_EQ(FaultOf({"1e5", "12"}), "");
+  EXPECT_EQ(FaultOf({"1e5", "1e5f"}), "");
+  EXPECT_EQ(FaultOf({"1e", "1e"}), "");
+}
+
+TEST(NumberFormTest, OneNumberSaysNothing) {
+  EXPECT_EQ(FaultOf({"1,000"}), "");
+  EXPECT_EQ(FaultOf({"1.0"}), "");
+}
+
+}  // namespace
+}  // namespace tamis
