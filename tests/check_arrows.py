@@ -4,7 +4,8 @@
 usage: check_arrows.py [ROOT]
 
 Looks at every #include of tamis/, tests/ and bench/, at the DEPS of every tamis_library, and at the imports of the
-jar's packages. A fault is an arrow that is not in the tables, one to the internal/ of another folder, an include of a file that
+jar's packages. A fault is an arrow that is not in the tables, one that the tables of docs/ARCHITECTURE.md lack or have
+besides, one to the internal/ of another folder, an include of a file that
 does not exist, files that include one another in a circle, a header of ours in angle brackets, and two
 types of one name in one namespace, defined in two files: the linker keeps one of their members for both
 and says nothing. So is a loop over what a pointer points to that a call has just returned: C++20 keeps
@@ -32,14 +33,14 @@ ARROWS = {
     "cluster": "base executor table",
     "feed": "base executor filter table cluster",
     "routing": "base executor filter table cluster",
-    "rocks": "base executor filter table cluster feed routing",
+    "rocks": "base executor filter table cluster feed",
     "hbase_cluster": "base executor table cluster hbase",
-    "query": "base executor filter table cluster routing",
+    "query": "base executor table cluster routing",
     "remote": "base executor table cluster query",
     "store": "base executor table cluster rocks hbase hbase_cluster query remote",
     "sql": "base executor table cluster query",
     "server": "base executor table cluster query remote sql store",
-    "cli": "base executor filter table import cluster query store sql server guard lsm",
+    "cli": "base filter table import cluster query store sql server guard lsm",
 }
 # The packages of the jar, tamis.NAME, that each of them may import. tamis.pb and tamis.shaded are generated.
 JAVA = "coprocessor/server/src/main/java/tamis"
@@ -49,11 +50,11 @@ JAVA_ARROWS = {
     "base": "table",
     "feed": "base filter table",
     "compat": "base",
-    "region": "base feed filter table",
-    "index": "base compat feed filter region table",
+    "region": "base feed table",
+    "index": "base compat feed region table",
     "search": "base compat feed index region table",
     "server": "base feed index region search table",
-    "hbase": "base compat feed index region search server table",
+    "hbase": "base compat feed index region server table",
 }
 GENERATED = {"pb", "shaded"}
 EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "manual_executor", "sim_executor", "thread_executor"}
@@ -127,7 +128,7 @@ def check_includes(root):
 
 
 def circles(graph):
-    """Circles of includes, each told once."""
+    """Circles of includes, each reported once."""
     faults, done = [], set()
 
     def visit(path, trail):
@@ -244,12 +245,43 @@ def check_loops(root):
             for path in sorted(files(root, (".h", ".cc"))) for loop in LOOP.findall(read(root, path))]
 
 
+PAGE = "docs/ARCHITECTURE.md"
+# A row of a table of the page: the folder or package, and the last column.
+ROW = re.compile(r"^\| `tamis([/.])(\w+)` \|.*\| ([^|]*) \|$", re.MULTILINE)
+
+
+def check_page(root):
+    """The tables of the page have the arrows of ARROWS and JAVA_ARROWS. `executor` is a part of tamis/base there."""
+    faults, rows = [], {"/": {}, ".": {}}
+    for sign, name, known in ROW.findall(read(root, PAGE)):
+        names = [] if known == "nothing of ours" else known.replace("`", "").replace("tamis.", "").split(", ")
+        rows[sign][name] = set(names)
+    for sign, arrows in (("/", ARROWS), (".", JAVA_ARROWS)):
+        wanted = {part: set(known.split()) - {"executor"} for part, known in arrows.items() if part != "executor"}
+        for part in sorted(wanted.keys() | rows[sign].keys()):
+            if part not in wanted or part not in rows[sign]:
+                where = PAGE if part in wanted else "tests/check_arrows.py"
+                faults.append(f"{PAGE}: the tables of {where} lack tamis{sign}{part}")
+            elif wanted[part] != rows[sign][part]:
+                faults.append(f"{PAGE}: by its table tamis{sign}{part} depends on {sorted(rows[sign][part])}, by"
+                              f" tests/check_arrows.py on {sorted(wanted[part])}")
+    return faults
+
+
+def page():
+    """A page with the arrows of this script."""
+    rows = [f"| `tamis{sign}{part}` | a noun | {', '.join(set(known.split()) - {'executor'}) or 'nothing of ours'} |"
+            for sign, arrows in (("/", ARROWS), (".", JAVA_ARROWS)) for part, known in arrows.items() if part != "executor"]
+    return "\n".join(rows) + "\n"
+
+
 def check(root):
-    return check_includes(root) + check_libraries(root) + check_types(root) + check_loops(root) + check_java(root)
+    return check_page(root) + check_includes(root) + check_libraries(root) + check_types(root) + check_loops(root) + check_java(root)
 
 
 def prove_that_faults_are_found():
     sound = {
+        PAGE: page(),
         "tamis/base/status.h": "#pragma once\n#include <string>\n",
         "tamis/base/executor.h": '#include "tamis/base/status.h"\n',
         "tamis/base/testing/sim_executor.h": '#include "tamis/base/executor.h"\n',
@@ -294,6 +326,10 @@ def prove_that_faults_are_found():
         "package against an arrow": (f"{JAVA}/feed/Filter.java", "import tamis.region.IndexedRegion;\n"),
         "full name against an arrow": (f"{JAVA}/table/Key.java", "class Key { tamis.base.Fault f; }\n"),
         "unknown package": (f"{JAVA}/misc/Misc.java", "\n"),
+        "page lacks an arrow": (PAGE, page().replace("| `tamis/filter` | a noun | base |",
+                                                     "| `tamis/filter` | a noun | nothing of ours |")),
+        "page lacks a package": (PAGE, page().replace("| `tamis.filter` |", "| filter |")),
+        "page has another folder": (PAGE, page() + "| `tamis/misc` | a noun | base |\n"),
         "library against an arrow": ("tamis/filter/CMakeLists.txt", "tamis_library(filter DEPS matrix)\n"),
     }
     cases = {"none": None, **planted}
