@@ -24,7 +24,7 @@ constexpr long long kGreatestGrowth = 32768;
 // Limits for replicated and loaded commands: other servers have other limits, and their filters
 // must be made here, too.
 constexpr long long kAnyCapacity = 1ll << 61;
-constexpr long long kAnyGrowth = std::numeric_limits<uint32_t>::max();
+constexpr long long kAnyGrowth = std::numeric_limits<long long>::max();
 
 BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
@@ -95,9 +95,15 @@ bool IsLost(BloomChain::Added added) {
 
 constexpr char kCannotExpand[] = "Nonscaling filters cannot expand";
 
+// RedisBloom keeps 32 bits of an expansion.
 void Scale(bool nonscaling, std::optional<long long> expansion, BloomChain::Options* options) {
   options->scaling = !nonscaling;
   if (expansion) options->growth = static_cast<uint32_t>(*expansion);
+}
+
+// Whether RedisBloom makes a filter of it that scales by 0, which none here does.
+bool ScalesByNothing(bool nonscaling, std::optional<long long> expansion) {
+  return !nonscaling && expansion.value_or(0) != 0 && static_cast<uint32_t>(*expansion) == 0;
 }
 
 // False, and the error is sent, when the words are not right.
@@ -132,7 +138,8 @@ bool ReadReserve(Ctx* ctx, Words words, BloomChain::Options* options) {
   const OtherWords others = LimitsApply(ctx) ? OtherWords::kRefused : OtherWords::kIgnored;
   if (!ReadOptions(ctx, words, 4, known, {}, others)) return false;
   if (nonscaling && expansion.value_or(0) > 0) return error(kCannotExpand);
-  if (expansion.value_or(0) < 0 || expansion.value_or(0) > GreatestGrowth(ctx)) {
+  if (expansion.value_or(0) < 0 || expansion.value_or(0) > GreatestGrowth(ctx) ||
+      ScalesByNothing(nonscaling, expansion)) {
     return error("ERR expansion must be in the range [0, 32768]");
   }
   Scale(nonscaling, expansion, options);
@@ -223,8 +230,10 @@ void AddMany(Ctx* ctx, Words words) {
 }
 
 void Insert(Ctx* ctx, Words words) {
+  bool creates = false;
   {
     const BloomKey key = Open(ctx, words, kRead | kWrite);
+    creates = key.missing();
     if (IsForSeeded(ctx, key) || (key.missing() && HasSeededWords(words))) {
       return SeededInsert(ctx, words);
     }
@@ -259,6 +268,10 @@ void Insert(Ctx* ctx, Words words) {
   };
   const std::optional<size_t> end = ReadOptions(ctx, words, 2, known, "ITEMS");
   if (!end) return CommandRefused(ctx, true);
+  if (creates && ScalesByNothing(nonscaling, expansion)) {
+    server.ReplyWithError(ctx, "Bad expansion");
+    return CommandRefused(ctx, true);
+  }
   if (*end + 1 >= words.size()) {
     server.WrongArity(ctx);
     return;

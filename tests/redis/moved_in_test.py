@@ -36,7 +36,8 @@ THERE = [
     ("BF.RESERVE k 0.9 100", bloom((192, 2, 100, 100, 0.45), (640, 3, 200, 199, 0.225))),
     ("BF.RESERVE k 0.6 100 EXPANSION 4", bloom((256, 2, 100, 100, 0.3), (1600, 3, 400, 344, 0.15))),
     *((f"BF.RESERVE k 0.01 100 {words}", bloom((1152, 8, 100, 100, 0.005), (2496, 9, 200, 200, 0.0025),
-                                               (5568, 10, 400, 395, 0.00125))) for words in ("NOSCALING", "FOO BAR", "A B C")),
+                                               (5568, 10, 400, 395, 0.00125)))
+      for words in ("NOSCALING", "FOO BAR", "A B C", "EXPANSION 4294967298")),  # 32 bits of it are kept there
     *((f"BF.RESERVE k 0.01 100 {words}", bloom((1152, 8, 100, 100, 0.005), (3776, 9, 300, 300, 0.0025),
                                                (12544, 10, 900, 296, 0.00125))) for words in ("EXPANSION 3 FOO", "FOO EXPANSION 3")),
     *((f"BF.RESERVE k 0.01 100 {words}", bloom((960, 7, 100, 100, 0.01))) for words in ("FOO NONSCALING", "NONSCALING FOO")),
@@ -50,7 +51,8 @@ CUCKOOS = [
     ("CF.RESERVE k 100 BUCKETSIZE 2 BUCKETSIZE 4", cuckoo(2, 64)),
 ]
 # Commands of no known server, and whether items are missing behind them.
-STRANGE = [("BF.RESERVE k 0.01 100 EXPANSION 4294967296", False), ("CF.RESERVE k 100 BUCKETSIZE 300", False),
+STRANGE = [("BF.RESERVE k 0.01 100 EXPANSION 4294967296", False), ("BF.INSERT k EXPANSION 4294967296 ITEMS a", True),
+           ("CF.RESERVE k 100 BUCKETSIZE 300", False),
            ("CF.RESERVE k 100 BUCKETSIZE", False), ("BF.INSERT k FOO ITEMS a", True), ("CF.INSERT k FOO ITEMS a", True)]
 
 
@@ -84,11 +86,15 @@ def written_logs():
             assert client("BF.DEBUG", "k") == debug, (text, debug, client("BF.DEBUG", "k"))
             assert lost(client) == 0, text
             client("DEL", "k")
-            if "BF.RESERVE" in text and any(word in text for word in ("FOO", "NOSCALING", "A B", "40000")):
+            if "BF.RESERVE" in text and any(word in text for word in ("FOO", "NOSCALING", "A B", "40000", "4294967298")):
                 assert isinstance(client(*text.split()), Error), text
         for text, debug in CUCKOOS:
             client = load([text.split()])
             assert client("CF.DEBUG", "k") == debug and lost(client) == 0, (text, client("CF.DEBUG", "k"))
+        # Options of a filter that is there are ignored.
+        client = load(["BF.RESERVE k 0.01 100".split(), f"BF.INSERT k EXPANSION {2**63 - 1} CAPACITY {2**60} ITEMS a".split(),
+                       "BF.INSERT k EXPANSION 4294967296 ITEMS b".split()])
+        assert client("BF.MEXISTS", "k", "a", "b", "c") == [1, 1, 0] and lost(client) == 0
         for text, items in STRANGE:
             client = load([text.split(), ["BF.ADD", "other", "x"]])
             assert lost(client) == 1, text
