@@ -188,7 +188,7 @@ Section LevelIds(uint64_t seed) {
   Random random(seed);
   for (const int ratio : {2, 3, 4, 5, 10}) {
     for (const int levels : {5, 6, 7}) AddRows(ratio, levels, &random, &table);
-    // So many levels that more make no difference.
+    // A number of levels beyond which more make no difference.
     const Shares shares = SharesOfLevels(ratio, kManyLevels);
     table.rows.push_back({{std::to_string(ratio), "any", "entropy, its limit"},
                           "",

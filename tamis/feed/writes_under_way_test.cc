@@ -10,7 +10,7 @@ namespace {
 using Ticket = WritesUnderWay::Ticket;
 
 constexpr size_t kValueBytes = 1024;
-// So many writes of one such value have their values kept.
+// The number of writes of one such value whose values are kept.
 constexpr size_t kRoom = WritesUnderWay::kMaxBytes /
                          (kValueBytes + WritesUnderWay::kWriteBytes + WritesUnderWay::kEntryBytes);
 

@@ -128,7 +128,7 @@ Result<ScalableBloomFilter> ScalableBloomFilter::Deserialize(std::string_view by
   TAMIS_ASSIGN_OR_RETURN(OpenedFilter opened, OpenFilter(bytes, kKind, 5, mode));
   const auto& p = opened.header.parameters;
   const Options options{p[0], std::bit_cast<double>(p[1]), opened.header.seed};
-  // So many doublings that no layer would be larger or rarer than the one before are too many.
+  // After 64 doublings no layer would be larger or rarer than the one before.
   if (!options.Validate().ok() || p[3] > 64) {
     return FilterDataLoss(kKind, "impossible capacity, rate or doublings");
   }

@@ -336,7 +336,8 @@ class Batch {
         if (result.has_exception()) {
           Refused(of_region, part.server, ExceptionOf(result.exception()), {i});
         } else {
-          FailUnread(i, part.server, DataLoss("an answer that leaves out a result"));
+          FailUnread(i, part.server,
+                     DataLoss("the answer of " + part.server.ToString() + " has no result for it"));
         }
       }
     }

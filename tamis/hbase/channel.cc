@@ -89,7 +89,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
     }
   }
   if (from != connection_ && from->status().ok() && from->in_flight() == 0) {
-    from->Close(Unavailable("it is no longer used"));
+    from->Close(Unavailable("the connection was closed: a newer one has replaced it"));
   }
   done(std::move(reply));
   SendWaiting();

@@ -865,7 +865,7 @@ TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) 
   taken_for.family = 5;
   tree->CountFromHashes(taken_for, {tree->HashOf(5, "a")});
   tree->EndCounting();
-  // So many that the shard is made anew, from the key files.
+  // Enough keys that the shard is made again, from the key files.
   std::vector<uint64_t> many;
   for (int i = 0; i < 1000; ++i) many.push_back(tree->HashOf(9, std::to_string(i)));
   tree->FileCreated({.number = 2, .family = 9, .identity = file.identity}, many, {});

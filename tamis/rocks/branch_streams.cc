@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kStep = 4;              // entries read ahead of each stream in turn
 constexpr int kMaxEstimatedRanges = 64;  // of one stream; more are taken to be like these
 constexpr uint64_t kEntryBytes = 24;     // where nothing is known
-constexpr double kEndBytes = 8192;       // of files, of which RocksDB does not know at either end
+constexpr double kEndBytes = 8192;       // the error of RocksDB's estimate at each end of a range
 
 }  // namespace
 

@@ -248,7 +248,7 @@ class FullExecutor : public SimExecutor {
   void Post(Task) override { throw std::bad_alloc(); }
 };
 
-TEST_F(GateTest, WriteThatWaitedEntersOnTheThreadOfTheLastOneIfThereIsNoMemoryForATask) {
+TEST_F(GateTest, WaitingWriteRunsInlineWhenOutOfMemory) {
   FullExecutor executor;
   const auto server = std::make_shared<ServerExecutor>(&executor, false);
   Region region(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr, std::make_shared<Fence>(),

@@ -324,7 +324,7 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, Callback
       } catch (const std::bad_alloc&) {
         return done(OutOfMemory());  // it is open as before
       }
-      // A close that gave up waiting for a coordinator is not in good order; nor is one of a server
+      // A close that gave up waiting for a coordinator is not clean; nor is one of a server
       // that may not acknowledge yet: a former owner may still be trusted.
       const FilterFeed::Options& leases = self->context_->options.feed;
       const Time deadline =

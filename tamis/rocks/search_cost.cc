@@ -20,7 +20,7 @@ bool SearchCost::IsScanCheaper(BranchStreams* streams, BranchStreams::Stream* dr
   if (!rows.has_value()) return false;
   const uint64_t entry_cost = EntryCost(*driving);
   const uint64_t entries = streams->SizeOf(driving, Probe(true, entry_cost));
-  // So many rows cost as much when they are read in order.
+  // The number of rows that cost as much when they are read in order.
   const uint64_t most = (entries * entry_cost + BranchStreams::OpeningCost(*driving)) / kScannedRow;
   if (snapshot_.IsWhole()) return *rows <= most;
   if (entries <= kFew) return false;

@@ -91,7 +91,7 @@ class Searcher::Run {
     const bool has_begun = position->HasBegun();
     const pb::IndexStream* named = AddStreams(branch, *position);
     if (by_entry && (named == nullptr || named->equality())) {
-      return InvalidArgument("a continuation counts in the order of an index of another search");
+      return InvalidArgument("the continuation belongs to a search by another index");
     }
     const bool is_scanning = has_begun && position->index_id == 0;
     const bool may_scan = !has_begun && cost_.MayScan();

@@ -94,7 +94,7 @@ Result<hbase::KerberosOptions> KerberosOf(const Options& options) {
                            hbase::ParseProtections(options.Get("protection")));
   }
   if (options.Has("fallback") && options.Get("fallback") != "simple") {
-    return InvalidArgument("fallback is simple, or not there");
+    return InvalidArgument("fallback must be \"simple\" or be left out");
   }
   kerberos.fallback_to_simple = options.Has("fallback");
   return kerberos;

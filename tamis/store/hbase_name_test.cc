@@ -55,7 +55,7 @@ TEST(HBaseNameTest, UnreadablePartIsNamed) {
               HasSubstr("option \"verify-host\" is given twice"));
   EXPECT_THAT(why("protection=privacy"), HasSubstr("of no use without server-principal, or site"));
   EXPECT_THAT(why("server-principal=a/b@C&protection=secrecy"), HasSubstr("\"secrecy\""));
-  EXPECT_THAT(why("server-principal=a/b@C&fallback=always"), HasSubstr("fallback is simple"));
+  EXPECT_THAT(why("server-principal=a/b@C&fallback=always"), HasSubstr("fallback must be"));
   EXPECT_THAT(why("tls=true&tls=false"), HasSubstr("option \"tls\" is given twice"));
   EXPECT_THAT(why("tls=true&ca=a.pem&ca=a.pem"), HasSubstr("option \"ca\" is given twice"));
   for (const char* value : {"", "=", "=%", "=%4", "=%4x", "=a%-1"}) {

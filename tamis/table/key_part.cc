@@ -63,7 +63,9 @@ Status KeyPart::Validate(Type type) const {
                            " has a fixed width: it needs no delimiter and is no rest");
   }
   if (type == Type::kDouble) {
-    return InvalidArgument("the text of a double is no key: one number has many texts");
+    return InvalidArgument(
+        "a double cannot be a key as text, since one number has several spellings: use the "
+        "ordered encoding");
   }
   return Status::Ok();
 }

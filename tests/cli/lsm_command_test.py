@@ -64,7 +64,7 @@ class LsmCommandTest(unittest.TestCase):
         self.assertEqual(one["passes_through"], "")
         self.assertEqual(one["merge_operator"], "their.Merge")
 
-    def test_a_merge_operator_of_another_program_is_named_and_no_matter(self):
+    def test_foreign_merge_operator_is_reported_and_ignored(self):
         self.make("plain")
         self.assertIn('by "their.Merge", which this program does not have',
                       self.run_tamis("inspect").stdout)

@@ -95,7 +95,7 @@ class ServeTest(unittest.TestCase):
         self.assertIn("the server is stopping", error["detail"])
         self.assertEqual(process.wait(), 0)
         self.assertIn("stopping", process.stdout.read())
-        # The store was closed in good order.
+        # The store was closed cleanly.
         self.assertEqual(self.tamis("sql", "SELECT count(*) FROM t").returncode, 0)
 
     def test_second_signal_ends_it_at_once(self):

@@ -140,7 +140,7 @@ class Scene {
     }
   }
 
-  // So many changes come after the bits of the reply, and before its events.
+  // `changes`: how many changes come after the bits of the reply, and before its events.
   void Poll(uint64_t changes = 0) {
     feed_->Poll(
         coordinator_.NextPoll("rs", Duration(0)),

@@ -1,4 +1,4 @@
-// Filters that are saved when a store is closed in good order, and believed only then.
+// Filters that are saved when a store is closed cleanly, and believed only then.
 
 #include "tamis/rocks/filter_snapshots.h"
 

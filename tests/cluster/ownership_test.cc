@@ -1,5 +1,5 @@
-// A server that was expelled without knowing it, and those who own its regions afterwards: what may
-// be answered, granted and acknowledged by whom, and when. Each rule is also switched off.
+// An expelled server that does not know of it, and the next owners of its regions: which of them
+// may answer, grant leases and acknowledge, and when. Each rule is also switched off.
 
 #include <gtest/gtest.h>
 
@@ -276,7 +276,7 @@ TEST_F(OwnershipTest, AJumpOfTheClockEndsTheProof) {
   EXPECT_EQ(LeaseOf(first_.server()), 1s);
 }
 
-TEST_F(OwnershipTest, ARegionThatWasNotClosedInGoodOrderAcknowledgesNothingForATerm) {
+TEST_F(OwnershipTest, AcknowledgesNothingForATermAfterAnUncleanClose) {
   for (const bool fault : {false, true}) {
     Open({.no_open_wait = fault});
     Expel();
@@ -285,7 +285,7 @@ TEST_F(OwnershipTest, ARegionThatWasNotClosedInGoodOrderAcknowledgesNothingForAT
   }
 }
 
-TEST_F(OwnershipTest, CloseWithinTheOpeningWaitIsNotInGoodOrder) {
+TEST_F(OwnershipTest, CloseWithinTheOpeningWaitIsNotClean) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     Expel();
@@ -297,7 +297,7 @@ TEST_F(OwnershipTest, CloseWithinTheOpeningWaitIsNotInGoodOrder) {
   }
 }
 
-TEST_F(OwnershipTest, CloseAfterTheOpeningWaitIsInGoodOrder) {
+TEST_F(OwnershipTest, CloseAfterTheOpeningWaitIsClean) {
   Open();
   Expel();
   executor_.RunFor(2s);
@@ -313,7 +313,7 @@ TEST_F(OwnershipTest, TheDaughtersOfARegionThatWaitsWaitToo) {
   EXPECT_GT(executor_.Now() - expelled_, kTerm);
 }
 
-TEST_F(OwnershipTest, DaughterClosedWithinTheOpeningWaitIsNotClosedInGoodOrder) {
+TEST_F(OwnershipTest, CloseOfADaughterWithinTheOpeningWaitIsNotClean) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     Expel();

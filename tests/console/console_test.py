@@ -403,7 +403,7 @@ class TokenTest(unittest.TestCase):
         other.click("#run")
         other.wait("document.querySelector('#token-dialog').open")
 
-        # A server that stops ends the stream in good order, and the page says so.
+        # A server that stops ends the stream cleanly, and the page says so.
         self.assertEqual(shop.stop(), 0)
         page.wait("document.querySelector('#connection').textContent.startsWith('not connected')")
         # It finds the server that is there later.

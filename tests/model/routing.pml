@@ -33,10 +33,10 @@
      LEASE_BEYOND_PROOF   a server grants full leases, however old its proof of ownership is
      SEARCH_BEYOND_PROOF  it answers searches, however old that is
      STALE_PROOF       a proof counts from when its answer arrives, not from when it was begun
-     NO_OPEN_WAIT      a region acknowledges at once that was not closed in good order
+     NO_OPEN_WAIT      a region acknowledges at once that was not closed cleanly
      SHORT_OPEN_WAIT   it waits for a lease only, not for as long as a proof is good
      NO_WAIT_HANDOVER  a region that still waits after its opening forgets that when moved or split:
-                       its closing passes for one in good order
+                       its closing passes for a clean one
      CUT_LEASE         a reply that does not reach the last event grants a lease
      NO_CLOSE_EVENT    coordinators are not told that a region was closed
      NO_CLOSE_WAIT     a moved region opens before all know that it was closed
@@ -176,7 +176,7 @@ Call call[NC * NS * SLOTS];
 /* The store: owners of regions, rows that stand. */
 byte owner[2];
 bit closing[2];       /* closed by its owner, who still waits until all know it */
-bit graceful[2];      /* no owner, and the last one closed it in good order */
+bit graceful[2];      /* no owner, and the last one closed it cleanly */
 bit split;
 bit stored[2];
 /* Only the claim reads these: */
@@ -450,7 +450,7 @@ proctype Assignment(byte rr) {
 #endif
        printf("server %d: closes region %d, event %d\n", m, rr, s[m].last);
        m = 0 }
-  /* In good order only when its own wait is over: one owner earlier may still be believed. */
+  /* Clean only when its own wait is over: one owner earlier may still be believed. */
   :: d_step { closing[rr] && CLOSE_KNOWN(owner[rr], rr) ->
        closing[rr] = 0; graceful[rr] = WAITED(owner[rr], rr);
        printf("server %d: hands region %d over, in good order: %d\n", owner[rr], rr, graceful[rr]);

@@ -181,7 +181,7 @@ class Server:
         self.process.wait()
 
     def shutdown(self, *words):
-        """In good order."""
+        """Ends the server cleanly."""
         client = self.client()
         client.send("SHUTDOWN", *words)
         self.process.wait(60)

@@ -168,7 +168,7 @@ def eviction():
 
 
 def rebuild_that_is_cut_off():
-    """The server ends in the middle, in good order or not, and comes back with what it has saved."""
+    """The server ends in the middle, cleanly or not, and comes back with what it has saved."""
     for kill in (False, True):
         for files in (("appendonly", "yes", "appendfsync", "always"), ("save", "3600 1")):
             with Server(MODULE, *files) as server:

@@ -4,8 +4,8 @@ import java.io.Closeable;
 import java.io.IOException;
 
 /**
- * Closes several scanners, all of them whatever one throws: a scanner that stays open keeps HBase from dropping what it
- * sees for as long as its region is open.
+ * Closes several scanners, all of them even if one close throws: a scanner that stays open keeps HBase from dropping
+ * what it sees for as long as its region is open.
  */
 public final class Closing {
   private Closing() {}

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public enum Fault {
   /** Puts do not wait for coordinators. */
   NO_WAIT,
-  /** Puts queue behind those that wait for a coordinator that is stuck. */
+  /** Puts queue after those that wait for a coordinator that is stuck. */
   QUEUED_FOR_THE_STUCK,
   /** A poll that queues behind the puts that wait for it is answered. */
   POLLS_OF_ANY_PRIORITY,
@@ -35,7 +35,7 @@ public enum Fault {
   DROP_NOT_WAITED_FOR,
   /** The index is believed while files are loaded. */
   LOAD_WITHOUT_UNMARKING,
-  /** Rows that are wholly behind tombstones get no entries behind a load of files. */
+  /** Rows that tombstones hide wholly get no entries after a load of files. */
   HIDDEN_ROWS_NOT_VISITED,
   /** Does not free the locks of a batch whose last hook did not come. */
   NO_SWEEP,
@@ -45,21 +45,21 @@ public enum Fault {
   PROOF_WITHOUT_FENCE,
   /** A proof counts from its end. */
   PROOF_AS_OF_ITS_END,
-  /** A region opened behind a dead owner acknowledges at once. */
+  /** A region opened after a dead owner acknowledges at once. */
   NO_OPENING_WAIT,
   /** It loads files at once. */
   LOAD_WITHOUT_OPENING_WAIT,
   /** It acknowledges at once what no index reads. */
   OPENING_WAIT_OF_INDEXES_ONLY,
-  /** Where HBase makes the observers of a region anew, ours knows nothing of what the one before it did. */
+  /** Where HBase makes the observers of a region again, ours knows nothing of what the one before it did. */
   OBSERVER_BEGINS_ANEW,
   /** A region waits for the former owners of those alone that it knows it was made of. */
   UNKNOWN_PARENTS_NOT_FEARED,
-  /** The closing of a region is not told. */
+  /** The closing of a region is not reported. */
   CLOSING_NOT_TOLD,
-  /** A region closed within its opening wait was closed in good order. */
+  /** A close within the opening wait is clean. */
   FLAG_LOWERED_BEFORE_ITS_WAIT,
-  /** A region was closed in good order though a coordinator does not know. */
+  /** A close is clean though a coordinator does not know of it. */
   FLAG_LOWERED_BEFORE_ALL_KNOW,
   /** A close takes down all flags that exist. */
   EVERY_FLAG_LOWERED,
@@ -73,7 +73,7 @@ public enum Fault {
   REFUSAL_ANSWERED_AS_DONE,
   /** An index without a marker is believed. */
   UNMARKED_BELIEVED,
-  /** A region takes its parent's filters, whatever was written in between. */
+  /** A region takes its parent's filters even if something was written in between. */
   INHERITED_WHATEVER_CAME,
   /** A removal clears the bits of a filter that has no counters. */
   BITS_CLEARED,
@@ -131,13 +131,13 @@ public enum Fault {
   NOT_THE_LAST_OBSERVER,
   /** A region's indexes are made before it is online. */
   WRITTEN_BEFORE_ONLINE,
-  /** Closing in good order ends before the region is closed. */
+  /** A clean close ends before the region is closed. */
   FLAG_LOWERED_IN_PRECLOSE,
-  /** An entry is counted behind the commit that makes it. */
+  /** An entry is counted after the commit that makes it. */
   COUNTED_AFTER_COMMIT,
   /** An entry is uncounted before the commit that removes it. */
   UNCOUNTED_BEFORE_COMMIT,
-  /** A filter is counted anew while writers are between both. */
+  /** A filter is counted again while writers are between commit and count. */
   RECOUNT_AMONG_WRITERS,
   /** The snapshot of a recount need not show the writes of unknown outcome that have ended. */
   RECOUNT_BEFORE_WRITES_SHOW,
@@ -161,7 +161,7 @@ public enum Fault {
   CELL_FLIPS_NOT_WAITED_FOR,
   /** A removal during a recount is counted at once. */
   REMOVALS_NOT_HELD,
-  /** While a filter is counted anew, no removal cancels with an addition of the same values. */
+  /** While a filter is counted again, no removal cancels with an addition of the same values. */
   REMOVALS_NOT_PAIRED,
   /** A write does not wait for the filter that it was counted in. */
   PUBLICATION_NOT_WAITED_FOR,
@@ -191,7 +191,7 @@ public enum Fault {
   STREAM_CLOSED_BEHIND_CONDITIONS,
   /** Likewise, where a call is answered that is of no region. */
   STREAM_CLOSED_IN_CALL,
-  /** A filter is gone on with though memory ran out before its bits were told. */
+  /** A filter stays in use though memory ran out before its bits were reported. */
   SPOILT_FILTER_KEPT,
   /** No rule: memory runs out, at the places that `allocate` counts. */
   OUT_OF_MEMORY,

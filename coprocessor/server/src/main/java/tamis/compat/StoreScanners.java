@@ -13,7 +13,7 @@ import tamis.base.Fault;
 
 /**
  * The scanners of a store's memory and files, one by one, oldest first. HBase gained a parameter of the method that
- * opens them between two releases of 2.6: whichever is there is called. Threads: safe.
+ * opens them between two releases of 2.6; this class calls the one that exists. Threads: safe.
  */
 public final class StoreScanners {
   private static final MethodType UNTIL_2_6_0 = MethodType.methodType(List.class, boolean.class, boolean.class,

@@ -14,7 +14,7 @@ public final class FeedOptions {
   public long silenceNs = TimeUnit.SECONDS.toNanos(10);
   int maxCoordinators = 16;
   int maxListeners = 64;
-  /** So many puts wait, half of HBase's handlers; further ones queue. */
+  /** The number of puts that may wait, half of HBase's handlers; further ones queue. */
   public int maxWaiting = 15;
   /** No put queues once none of those that wait was acknowledged for so long: a refused client pauses as long. */
   public long patienceNs = TimeUnit.MILLISECONDS.toNanos(100);

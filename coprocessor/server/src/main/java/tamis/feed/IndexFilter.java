@@ -16,12 +16,12 @@ import tamis.table.Schema;
  * The values of one index in one opening of a region: the counters, which of their flips coordinators have not
  * acknowledged yet, and the smallest and largest value; described at tamis::IndexFilter. At most two generations of
  * counters: the published one, whose flips are sent, and one that is being built beside it. Where memory is short a
- * generation is bits alone. Where the index has a cell map, a generation has one bit a cell besides.
+ * generation is bits alone. Where the index has a cell map, a generation has one bit per cell besides.
  *
  * A removal leaves the cell's bit, and the smallest and largest value. They are cleared and narrowed by the protocol
  * (a) to (e) of tamis::IndexFilter: a write registers by `add` before its commit, and leaves behind it, which in HBase
  * is after its MVCC number is complete, since the scanners of others do not see it before; one whose outcome is
- * unknown never leaves: it is registered until the entries are counted anew. `beginClearing` names cells without
+ * unknown never leaves: it is registered until the entries are counted again. `beginClearing` names cells without
  * registered writes, a search looks for their entries in a younger snapshot of the region, and `endClearing` clears
  * those for which no write has registered since. Nothing is cleared while entries may be missing in the index, in a
  * filter that is a copy of a parent's, or beside a generation that is being built.
@@ -246,7 +246,7 @@ public final class IndexFilter {
   }
 
   /**
-   * Whether the published generation should be replaced by one counted anew, or is missing and there is room. Ignored
+   * Whether the published generation should be replaced by one counted again, or is missing and there is room. Ignored
    * removals are a reason only once they are several times as many as the entries, and at least `ignored`: counting
    * reads all entries, also deleted ones in memory, and a full counter that was not lowered does no harm while rows
    * have its value. In a filter of bits alone each ignored removal may have left a value, so there the factor is

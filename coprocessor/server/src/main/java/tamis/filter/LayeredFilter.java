@@ -32,7 +32,7 @@ public interface LayeredFilter {
   /** Share of a layer's positions that are in use. */
   double fill(int layer);
 
-  /** Erases that left all bits of their hash where counting anew would clear them. */
+  /** The number of erases whose bits only a recount clears. */
   long ignoredErases();
 
   boolean bitsOnly();

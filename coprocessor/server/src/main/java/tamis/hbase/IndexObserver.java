@@ -155,7 +155,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * HBase calls it two or three times for one closing. When a server stops in good order, its main thread first calls
+   * HBase calls it two or three times for one closing. When a server stops cleanly, its main thread first calls
    * it for all regions. It must not throw: the server would abort. Clients go on writing until the region is closed.
    */
   @Override

@@ -166,9 +166,9 @@ public final class IndexMaintenance {
 
   /**
    * Queues the write, which is counted, if it has to wait for coordinators while as many writes wait as may. Its flips
-   * are told already, so one round of polls is for the writes that wait and for those that queue: a queued write whose
-   * flips are acknowledged goes on, and waits no more behind its commit. One whose region is to be recounted or
-   * checked, which waits for the gate, goes on, too, and waits behind its commit. One that is refused is uncounted.
+   * are reported already, so one round of polls is for the writes that wait and for those that queue: a queued write
+   * whose flips are acknowledged goes on, and does not wait again after its commit. One whose region is to be recounted
+   * or checked, which waits for the gate, goes on, too, and waits after its commit. One that is refused is uncounted.
    */
   private static void queue(BatchContext context) throws IOException, InterruptedException {
     boolean goesOn = false;

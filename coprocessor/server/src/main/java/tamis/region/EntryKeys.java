@@ -11,7 +11,7 @@ import tamis.table.Schema;
 /**
  * The keys of the entries of one region: prefix, index id (4 bytes), encoded values, row key. The prefix is the
  * region's start key and as many zero bytes as the table's attribute says; so entries lie within the region (see fit).
- * Index id 0 holds the markers of complete indexes, one an index. A value.
+ * Index id 0 holds the markers of complete indexes, one per index. A value.
  */
 public final class EntryKeys {
   private final byte[] start;

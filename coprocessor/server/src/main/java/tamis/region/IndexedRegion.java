@@ -45,7 +45,7 @@ public final class IndexedRegion {
    */
   public final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
 
-  private final AtomicInteger closers = new AtomicInteger(); // they wait for the gate's write lock
+  private final AtomicInteger closers = new AtomicInteger(); // threads that wait for the gate's write lock
 
   // Rows (by hash) in which a version was put that a tombstone masks. Such a version can become visible only until it
   // is flushed: then it is in the same file as its tombstone or in a later one, and the next compaction drops it. So
@@ -157,7 +157,7 @@ public final class IndexedRegion {
     long left = notBefore - System.nanoTime();
     if (left <= 0) return;
     throw new RegionTooBusyException("cannot write to region " + info().getEncodedName()
-        + " yet: its former owner did not close it in good order and may still answer searches; nothing was done; retry"
+        + " yet: its former owner did not close it cleanly and may still answer searches; nothing was done; retry"
         + " in " + (TimeUnit.NANOSECONDS.toMillis(left) + 1) + " ms");
   }
 

@@ -12,9 +12,9 @@ import org.apache.hadoop.fs.Path;
 import tamis.base.Fault;
 
 /**
- * A file in the directory of a region that says: this opening has not been closed in good order yet. HBase itself does
+ * A file in the directory of a region that says: this opening has not been closed cleanly yet. HBase itself does
  * not record how a region was closed. Each opening raises its own flag. An owner that finds the flag of another opening
- * waits (the opening wait), then deletes it. An owner that closes in good order deletes its own flag.
+ * waits (the opening wait), then deletes it. An owner that closes cleanly deletes its own flag.
  *
  * The flag is not a row of the region: a server can lose the region between writing the row "closed in order" and the
  * closing, without knowing it, and the next owner would believe that row. Threads: one at a time.

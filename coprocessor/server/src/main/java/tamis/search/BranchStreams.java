@@ -89,8 +89,8 @@ final class BranchStreams implements AutoCloseable {
     }
 
     /**
-     * So many entries of others are read before it is opened. With their rows they cost twice as much as opening it, so
-     * little is lost when it is the longer one.
+     * The number of entries of others that are read before it is opened. With their rows they cost twice as much as
+     * opening it, so little is lost when it is the longer one.
      */
     private long handicap() {
       return openingCost() / 4;

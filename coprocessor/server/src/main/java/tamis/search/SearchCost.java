@@ -150,7 +150,7 @@ final class SearchCost {
 
   // ---- An order
 
-  /** So many rows cost as much to sort as the walk of the leader to the wanted ones, at least; 0: it is not known. */
+  /** The number of rows that cost at least as much to sort as the leader's walk to the wanted ones; 0: not known. */
   private long mostToSort() throws IOException {
     if (!choice.byCost || leader.filter == null || !leader.filter.isPublished()) return 0;
     List<Cluster.IndexRange> ranges = leader.plan.getRangesList();

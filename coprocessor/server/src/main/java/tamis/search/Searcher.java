@@ -20,8 +20,8 @@ import tamis.table.Schema;
 /**
  * Answers ranges of a search request in one region each, from one snapshot; described at tamis::Searcher. SearchPlan is
  * the request, parsed once for all of its regions that follow the same schema; SearchCost chooses what is read,
- * StreamWalk goes along the leading stream, CandidateRows are read and checked, SearchPage holds what was found and the
- * limits. Threads: exclusive access.
+ * StreamWalk goes along the leading stream ("driving" in C++), CandidateRows are read and checked, SearchPage holds
+ * what was found and the limits. Threads: exclusive access.
  */
 public final class Searcher {
   private final IndexedTable table;
@@ -126,7 +126,7 @@ public final class Searcher {
         streams.add(added);
       }
       if (byEntry && (named == null || named.getEquality())) {
-        throw SearchPlan.invalid("a continuation counts in the order of an index of another search");
+        throw SearchPlan.invalid("the continuation belongs to a search by another index");
       }
       BranchStreams.Stream leader = cost.lead();
       if (leader == null && byEntry) {

@@ -20,7 +20,7 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Keeps the filters of regions that this server closed in good order, for the daughters of a split: a parent's filter
+ * Keeps the filters of regions that this server closed cleanly, for the daughters of a split: a parent's filter
  * has every value that a daughter can hold. So a copy of it serves a daughter until its own filter is counted, which
  * for the upper daughter follows the building of its entries.
  *
@@ -67,7 +67,7 @@ final class ParentFilters {
     this.maxBytes = maxBytes;
   }
 
-  /** In postClose, in good order: no write comes any more. */
+  /** In postClose of a clean close: no write comes any more. */
   void leave(IndexedRegion region) {
     if (!(region.region instanceof HRegion)) return;
     try {

@@ -30,8 +30,8 @@ import tamis.region.OpeningFlag;
 
 /**
  * The steps of opening and closing a region which ensure that a coordinator that still believes in the former owner
- * misses no row that the next owner acknowledges: the flag of the opening, the wait behind an owner that did not close
- * it in good order, the event of the closing. Threads: safe.
+ * misses no row that the next owner acknowledges: the flag of the opening, the wait after an owner that did not close
+ * it cleanly, the event of the closing. Threads: safe.
  */
 final class RegionLife {
   private static final Logger LOG = LoggerFactory.getLogger(RegionLife.class);

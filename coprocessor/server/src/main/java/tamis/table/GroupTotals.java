@@ -41,7 +41,7 @@ public final class GroupTotals {
     this.columns = columns;
   }
 
-  /** So many rows with these values. */
+  /** Adds `count` rows with these values. */
   public void add(Value[] row, long count) {
     byte[] key = Codec.encodeRow(schema, row, by);
     Group group = groups.computeIfAbsent(new Key(key), values -> {

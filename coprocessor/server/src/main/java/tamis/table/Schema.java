@@ -23,7 +23,7 @@ public final class Schema {
     public final byte[] family;
     public final byte[] qualifier;
     public final CellEncoding encoding; // NONE: in the key, or not a cell
-    public final Expression expression; // of a computed column, which has no cell; null: it is none
+    public final Expression expression; // of a computed column, which has no cell; null: the column is not computed
 
     Column(Table.Column message) throws DamagedBytesException {
       id = message.getId();

@@ -11,10 +11,10 @@ import java.util.TreeSet;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
-/** Values are kept up to a bound of bytes; behind it writes are counted. */
+/** Values are kept up to a bound of bytes; beyond it writes are counted. */
 class WritesUnderWayTest {
   private static final int VALUE_BYTES = 1024;
-  /** So many writes of one such value have their values kept. */
+  /** The number of writes of one such value whose values are kept. */
   private static final int ROOM =
       (int) (WritesUnderWay.MAX_BYTES / (VALUE_BYTES + WritesUnderWay.WRITE_BYTES + WritesUnderWay.ENTRY_BYTES));
 

@@ -1,6 +1,6 @@
 package tamis.hbase;
 
-/** How a drive ends, as its exit code: a row that was missed is told from a drive that could not be driven. */
+/** The exit code of a drive. 3: a row was missed; 2: the drive could not run. */
 enum DriveEnd {
   GOOD(0),
   FAILED(2),

@@ -837,7 +837,7 @@ class InterleavingTest {
     assertTrue(comesBeforeItsTime(load));
   }
 
-  /** He would answer for the column as it was, in rows that he finds by the index. */
+  /** A dead owner could still return the old value of the column, in rows that it finds by the index. */
   @Test
   void noColumnIsWrittenBehindADeadOwner() throws Exception {
     byte[] row = Bytes.toBytes("r");

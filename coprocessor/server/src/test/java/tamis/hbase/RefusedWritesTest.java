@@ -81,7 +81,7 @@ class RefusedWritesTest extends WriteRefusals {
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
   }
 
-  /** Else the first write would find out, in its midst, and so would every one behind it. */
+  /** The opening checks it: otherwise every write would fail halfway. */
   @Test
   void nothingComesIntoATableWhereHBaseLacksAMethod() throws Exception {
     Fault.only(Fault.HBASE_LACKS_A_METHOD);

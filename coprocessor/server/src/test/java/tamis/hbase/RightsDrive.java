@@ -52,7 +52,7 @@ public final class RightsDrive {
     conf.setInt("hbase.client.retries.number", 5);
     RightsDrive drive = new RightsDrive(conf);
     drive.run();
-    System.out.println(drive.wrong == 0 ? "everybody may do what he may, and no more" : drive.wrong + " are WRONG");
+    System.out.println(drive.wrong == 0 ? "all users may do what they may, and no more" : drive.wrong + " are WRONG");
     System.exit(drive.wrong == 0 ? 0 : 1);
   }
 
@@ -167,7 +167,7 @@ public final class RightsDrive {
     }
   }
 
-  /** How many entries the first index has, as far as he is told. */
+  /** The number of entries of the first index that this user is told. */
   private static String status(Connection connection) throws Exception {
     Cluster.StatusRequest request =
         Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).build();

@@ -92,7 +92,7 @@ class RowProcessorsTest extends WriteRefusals {
     assertArrayEquals(Bytes.toBytes("processed"), test.region.get(new Get(ROW)).getValue(other, A));
   }
 
-  /** Else the first write would find out, in its midst, and so would every one behind it. */
+  /** The opening checks it: otherwise every write would fail halfway. */
   @Test
   void rowProcessorsAreRefusedWhereHBaseLacksAMethod() throws Exception {
     Fault.only(Fault.HBASE_LACKS_A_METHOD);

@@ -127,7 +127,7 @@ class SchemaGuardTest {
 
   /** The second of two concurrent changes is refused as before. */
   @Test
-  void behindARestoringASchemaIsFollowedByAVersionAboveAllBefore() throws Exception {
+  void versionAfterRestoreExceedsAllEarlierOnes() throws Exception {
     TableDescriptor restored = table(schema(3, true)).build();
     TableDescriptor changed = SchemaGuard.withNextVersion(restored, table(schema(4, false)).build(), 500);
     assertEquals(500, IndexedTable.of(changed).schema.version);

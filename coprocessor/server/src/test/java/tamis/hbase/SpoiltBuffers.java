@@ -6,9 +6,8 @@ import java.util.Arrays;
 import org.apache.hadoop.hbase.io.ByteBuffAllocator;
 
 /**
- * The memory of blocks that are read, as it is where HBase keeps them off its heap: what nobody holds any more is used
- * for others. Here it is overwritten at once, so that a cell that is looked at behind its scanner's end is no longer
- * itself.
+ * HBase uses released off-heap blocks again for other data. This allocator overwrites a block as soon as it is
+ * released, so that a cell that is read after the end of its scanner has other bytes.
  */
 public final class SpoiltBuffers extends ByteBuffAllocator {
   private static final int BUFFERS = 4096;

@@ -120,7 +120,7 @@ class FeedTest {
     }
   }
 
-  /** No place among those that wait comes free here: the write goes on since its flips are told before it queues. */
+  /** No slot becomes free here: the queued write continues once its flips, which it reports first, are acknowledged. */
   @Test
   void aQueuedWriteGoesOnOnceItsFlipsAreAcknowledged() throws Exception {
     FeedOptions options = new FeedOptions();
@@ -406,7 +406,7 @@ class FeedTest {
     assertEquals(
         java.util.Collections.singleton(20L), regionsOf(f.feed.poll(poll(1, 7, first.getTo()), sure, readerOf(both))));
 
-    // He may read table 2 no more: what he holds of it must go, also when the answer that says so is lost.
+    // The user may no longer read table 2: its copy of it must go, also when the answer that says so is lost.
     long applied = f.feed.last();
     assertTrue(f.feed.poll(poll(1, 7, applied), sure, readerOf(one)).getFull());
     f.feed.append(widened(20));

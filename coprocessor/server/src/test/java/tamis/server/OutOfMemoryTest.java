@@ -191,7 +191,7 @@ class OutOfMemoryTest {
   }
 
   @Test
-  void regionWithoutAClosingEventIsNotClosedInGoodOrder() throws Exception {
+  void closeWithoutAClosingEventIsNotClean() throws Exception {
     FilterFeed feed = TestServer.state().feed;
     RegionLife life = new RegionLife(feed, System::nanoTime, () -> false);
     Fault.exhaustMemory(1, 1);

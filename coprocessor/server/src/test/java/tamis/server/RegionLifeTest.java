@@ -102,7 +102,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void aRegionThatWasClosedInGoodOrderOpensAtOnce() throws Exception {
+  void regionThatWasClosedCleanlyOpensAtOnce() throws Exception {
     Server a = new Server();
     IndexedRegion first = a.open();
     assertFalse(waits(first));
