@@ -15,16 +15,22 @@ struct Directory {
 Result<Directory> DirectoryOf(const std::string& name) {
   const std::string_view prefix = PrefixOfStore(name);
   Directory directory{.path = prefix.empty() ? name : name.substr(prefix.size() + 1)};
-  // A name without a kind is a path, whatever it holds.
-  const size_t mode = directory.path.rfind("?mode=");
-  if (!prefix.empty() && mode != std::string::npos) {
-    const std::string value = directory.path.substr(mode + 6);
-    if (value != "ro" && value != "rw") {
-      return InvalidArgument("cannot open store \"" + name + "\": its mode is \"" + value +
-                             "\"; there is ?mode=ro (reading only) and ?mode=rw");
+  const auto refuse = [&](const std::string& why) {
+    return InvalidArgument("cannot open store \"" + name + "\": " + why);
+  };
+  // A name without a kind is a path, whatever it holds; but one with a mode was meant as an
+  // address.
+  const size_t mark = directory.path.rfind('?');
+  const std::string option = mark == std::string::npos ? "" : directory.path.substr(mark + 1);
+  if (prefix.empty()) {
+    if (option == "mode=ro" || option == "mode=rw") return refuse("write rocks:" + name);
+  } else if (option.find('=') != std::string::npos) {
+    if (option != "mode=ro" && option != "mode=rw") {
+      return refuse("it has the option \"" + option +
+                    "\"; there is ?mode=ro (reading only) and ?mode=rw");
     }
-    directory.read_only = value == "ro";
-    directory.path.resize(mode);
+    directory.read_only = option == "mode=ro";
+    directory.path.resize(mark);
   }
   if (!directory.path.empty()) return directory;
   return InvalidArgument("no store is named; give a directory with --store or $TAMIS_STORE");

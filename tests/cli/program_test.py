@@ -738,6 +738,12 @@ class ProgramTest(unittest.TestCase):
                 "import", "people", "-", "--format", "csv", "--key", "name", expect=1))
         self.store = f"rocks:{directory}?mode=r"
         self.assertIn("there is ?mode=ro", self.run_tamis("status", expect=1))
+        create = ["sql", "CREATE TABLE t(a INTEGER PRIMARY KEY)"]
+        for name, part in ((f"rocks:{directory}2?moed=ro", "there is ?mode=ro"),
+                           (f"{directory}2?mode=ro", f"write rocks:{directory}2?mode=ro")):
+            self.store = name
+            self.assertIn(part, self.run_tamis(*create, expect=1))
+        self.assertFalse([made for made in os.listdir(self.directory.name) if "2?" in made])
         self.store = directory
         self.assertEqual(self.listing(), before)
 
