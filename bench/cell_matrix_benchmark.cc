@@ -61,9 +61,9 @@ std::vector<Value> MakeValues(size_t regions, const char* kind, std::mt19937_64*
 }
 
 struct Measured {
-  double asked_share = 0;  // of the regions without a hit
-  double hit_share = 0;    // of all regions
-  double nanoseconds = 0;  // of one question, the median
+  double asked_share = 0;  // the share of the regions without a hit
+  double hit_share = 0;    // the share of all regions
+  double nanoseconds = 0;  // the median of one question
 };
 
 Measured Ask(const CellMatrix& matrix, const CellMap& map, const std::vector<Value>& values,

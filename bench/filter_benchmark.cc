@@ -56,7 +56,7 @@ std::vector<uint64_t> Keys(uint64_t stream, uint64_t n) {
 // Nanoseconds for one random line of `bytes` bytes.
 struct Floor {
   double ahead;  // fetched ahead
-  double plain;  // as the processor comes to it
+  double plain;  // in the order in which the processor comes to it
 };
 
 Floor MeasureFloor(size_t bytes, const std::vector<uint64_t>& keys) {

@@ -31,7 +31,7 @@ namespace {
 
 constexpr size_t kBatch = 4096;
 constexpr size_t kAsked = size_t{1} << 19;
-constexpr uint32_t kLeastLog = 12;  // of the bytes
+constexpr uint32_t kLeastLog = 12;  // bytes, as a power of two
 constexpr uint32_t kMostLog = 26;
 constexpr uint32_t kStepLog = 2;
 #ifdef __clang__

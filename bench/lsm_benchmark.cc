@@ -49,7 +49,7 @@ constexpr uint64_t kAbsent = uint64_t{1} << 40;
 struct Arguments {
   uint64_t keys = 10'000'000;
   uint64_t rounds = 5;
-  int runs = 0;  // of lookups, only with so many sorted runs
+  int runs = 0;  // lookups only with so many sorted runs
   std::string directory;
 };
 
@@ -514,7 +514,7 @@ void AwaitCompactions(rocksdb::DB* db) {
 }
 
 struct Written {
-  double seconds = 0;  // of all threads
+  double seconds = 0;  // the time of all threads together
   double peak = 0;     // entries in a full compaction, of those before it
 };
 

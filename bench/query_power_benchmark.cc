@@ -89,7 +89,7 @@ class AggregateQueries {
 
   struct Cost {
     double seconds = 0;
-    double cpu = 0;  // of the whole process
+    double cpu = 0;  // processor time of the whole process
     uint64_t bytes = 0;
   };
   Cost Measure(const std::string& sql, const std::string& answer, bool groups) {
@@ -314,7 +314,7 @@ class Included {
 
   struct Answer {
     double seconds = 0;
-    double cpu = 0;  // of the whole process
+    double cpu = 0;  // processor time of the whole process
     std::set<std::string> rows;
   };
   Answer Ask(const std::string& table, const std::string& owner) {

@@ -177,7 +177,7 @@ int Compare(const char* library, const char* other, int rounds) {
               static_cast<unsigned long long>(kRows * kEntries), rounds);
   std::printf("%-30s %8s %8s %8s\n", "", "Debian's", "release", "times");
   for (size_t step = 0; step < kSteps.size(); ++step) {
-    const bool half = step == 1 || step == 3;  // of the entries are read
+    const bool half = step == 1 || step == 3;  // half of the entries are read
     const double scale = 1e6 / static_cast<double>(half ? kRows * kEntries / 2 : kRows * kEntries);
     std::vector<double> first, second, ratios;
     for (size_t round = 0; round < ours.size(); ++round) {

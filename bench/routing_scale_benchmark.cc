@@ -73,7 +73,7 @@ struct Figures {
   double search_cpu_us = 0, apply_opened_us = 0, apply_conflict_us = 0, start_s = 0;
   double search_all_us = 0, search_all_limit_us = 0;  // for each region
   size_t memory_bytes = 0;
-  double longest_wait_us = 0;        // of a search, while a server dies
+  double longest_wait_us = 0;        // the longest of a search, while a server dies
   double longest_of_machine_us = 0;  // the same beside a thread that holds a lock for kHeld
   // Told to people only.
   double copy_s = 0, apply_split_us = 0, apply_closed_us = 0, apply_empty_us = 0, projection_us = 0;

@@ -133,7 +133,7 @@ class ServerProcess {
 
 // ---- A routed query, 16 clients
 
-constexpr int kQueries = 200;  // of a client, in a round
+constexpr int kQueries = 200;  // queries of a client, in a round
 constexpr const char* kRouted = "SELECT id, size FROM t WHERE owner = ?";
 
 void Expect(const std::string& got, const std::string& wanted) {

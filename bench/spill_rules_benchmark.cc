@@ -35,7 +35,7 @@ struct Line {
   std::vector<uint32_t> own;                 // sorted
   std::multimap<uint64_t, uint32_t> guests;  // home, fingerprint
   std::vector<uint32_t> away;                // sorted
-  uint32_t limit = kFingerprints;            // what is away is at or above
+  uint32_t limit = kFingerprints;            // fingerprints at or above it are away
 
   size_t size() const { return own.size() + guests.size(); }
 };

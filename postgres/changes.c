@@ -101,7 +101,7 @@ void TamisRefuseUnsentChanges(const TamisSettings* settings, const char* table, 
 // ---- Sending
 
 typedef struct Sending {
-  int first;              // of the changes that go together
+  int first;              // the first of the changes that go together
   int rows;               // how many these are
   TamisRequest* request;  // until its answer was read
 } Sending;

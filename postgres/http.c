@@ -21,7 +21,7 @@ struct TamisRequest {
   CURL* easy;
   struct curl_slist* headers;
   struct curl_slist* addresses;
-  size_t limit;  // of bytes that came and were not taken
+  size_t limit;  // bytes that came and were not taken, at most
   bool is_change;
   bool is_checked;  // the status is 200
   bool is_refused;  // the status is another one
@@ -43,7 +43,7 @@ struct TamisRequest {
 
 typedef struct Watched {
   curl_socket_t socket;
-  CURL* easy;  // whose transfer it carries
+  CURL* easy;  // the handle of the transfer that it carries
   int what;    // CURL_POLL_IN and so on
 } Watched;
 

@@ -34,11 +34,11 @@ typedef struct Modify {
   const char* name;
   const char* insert;  // INSERT INTO ... VALUES
   int attribute_count;
-  int* columns;   // of each attribute; -1: dropped
+  int* columns;   // a column for each attribute; -1: dropped
   List* targets;  // the attributes that are set
   List* named;    // by an UPDATE; its trigger may set others
   AttrNumber whole_row;
-  MemoryContext context;  // of one row
+  MemoryContext context;  // memory of one row
   HTAB* changed;          // the keys of the rows that an UPDATE or a DELETE has changed
   bool is_statement;      // not COPY, nor rows of a partitioned table
   int rows;               // that became changes
@@ -446,7 +446,7 @@ typedef struct RowChange {
   MemoryContext before;
   StringInfoData sql;
   StringInfoData parameters;
-  Datum* values;  // as it was read
+  Datum* values;  // the row that was read
   bool* nulls;
 } RowChange;
 

@@ -37,9 +37,9 @@ typedef struct Reading {
   Oid* expression_types;
   List* outputs;
   int reader_count;
-  TamisReader* readers;   // of each value of a row, for aggregates too
-  int* attributes;        // of each value; NULL for aggregates
-  MemoryContext context;  // of the current request
+  TamisReader* readers;   // readers of each value of a row, for aggregates too
+  int* attributes;        // the attribute of each value; NULL for aggregates
+  MemoryContext context;  // memory of the current request
   TamisAnswer* answer;
   bool explain;
   Totals totals;

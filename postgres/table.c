@@ -30,7 +30,7 @@ typedef struct TypeNames {
   const char* name;
   const char* declared;
   const char* sql;
-  Oid pg_types[5];  // those that compare alike come first, then 0, then those that only hold it
+  Oid pg_types[5];  // types that compare alike come first, then 0, then types that only hold it
 } TypeNames;
 
 static const TypeNames kTypes[] = {

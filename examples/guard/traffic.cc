@@ -93,15 +93,15 @@ class Times {
 
 struct Counters {
   std::atomic<uint64_t> lookups = 0;
-  std::atomic<uint64_t> existing = 0;  // of rows that are there
+  std::atomic<uint64_t> existing = 0;  // lookups of rows that are there
   std::atomic<uint64_t> queries = 0;   // that reached the database
   std::atomic<uint64_t> refused = 0;   // rows that are there, and the answer was no
   std::atomic<uint64_t> unknown = 0;   // the filter did not know
-  std::atomic<uint64_t> failures = 0;  // of Redis
+  std::atomic<uint64_t> failures = 0;  // failures of Redis
   std::atomic<uint64_t> inserts = 0;
   std::atomic<uint64_t> deletes = 0;
   std::atomic<uint64_t> rolled_back = 0;  // since the filter could not be told
-  Times times;                            // of lookups of rows that are there
+  Times times;                            // times of lookups of rows that are there
 };
 
 // --- the application ---------------------------------------------------------------------------

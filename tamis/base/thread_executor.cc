@@ -29,7 +29,7 @@ struct ThreadExecutor::Pool {
       try {
         context.run();
         return;
-      } catch (const std::bad_alloc&) {  // of one task
+      } catch (const std::bad_alloc&) {  // a task found no memory; the others run on
       }
     }
   }

@@ -26,7 +26,7 @@ constexpr int kTrouble = 2;
 
 struct Arguments {
   std::string filter;              // the filter's file
-  std::vector<std::string> files;  // of lines, or of filters to merge
+  std::vector<std::string> files;  // files of lines, or of filters to merge
   std::string output;
   std::string type = "auto";
   std::string seed = "0";

@@ -132,7 +132,7 @@ Status CheckWaiting(const GuardArguments& arguments) {
 // The keys that were loaded, for messages: how many, and the first one.
 struct Loaded {
   uint64_t keys = 0;
-  std::string first;  // as it is shown
+  std::string first;  // the form in which it is shown
 };
 
 // A sentence for a source that prints keys more than once; each repetition takes room in the

@@ -17,7 +17,7 @@ constexpr auto kNoLimit = static_cast<uint64_t>(std::numeric_limits<int64_t>::ma
 
 struct RowOptions {
   std::string table;
-  std::vector<std::string> values;  // of the key, or COLUMN=VALUE
+  std::vector<std::string> values;  // values of the key, or COLUMN=VALUE
   std::string format = "line";
   std::string start;
   std::string end;

@@ -10,7 +10,7 @@
 namespace tamis {
 namespace {
 
-constexpr int kStepsPerStatement = 200;  // of a thousand instructions: ends endless recursion
+constexpr int kStepsPerStatement = 200;  // each is a thousand instructions: ends endless recursion
 
 Connection* MakeConnection() {
   std::string directory = std::filesystem::temp_directory_path() / "tamis_fuzz_XXXXXX";

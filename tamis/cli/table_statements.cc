@@ -16,7 +16,7 @@ namespace {
 
 // The effect that the statement being prepared would have.
 struct Intent {
-  int action = 0;  // of SQLite's authorizer; 0: none that matters here
+  int action = 0;  // a code of SQLite's authorizer; 0: none that matters here
   std::string name;
   bool selects = false;
 };

@@ -500,7 +500,7 @@ class ModelRun {
   std::multiset<Value> standing_;
   std::vector<std::pair<IndexFilter::Ticket, std::vector<Value>>> under_way_;
   IndexFilter::Clearing clearing_;
-  std::multiset<Value> snapshot_;  // of the clearing
+  std::multiset<Value> snapshot_;  // entries in the snapshot of the clearing
   std::vector<Value> to_count_;    // entries of the snapshot that the scan has not reached
   bool publish_ = false;
   bool current_is_exact_ = true;  // nothing was counted for entries that were not committed

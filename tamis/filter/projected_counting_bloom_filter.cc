@@ -100,7 +100,7 @@ Status ProjectedCountingBloomFilter::Merge(const ProjectedCountingBloomFilter& o
     return InvalidArgument(
         "cannot merge projected counting Bloom filters of different size or seed");
   }
-  bits_.MutableData();  // what allocates comes first, so that nothing is changed when it fails
+  bits_.MutableData();  // the allocation comes first, so that nothing is changed when it fails
   counters_.Add(other.counters_);
   Project();
   count_ += other.count_;

@@ -24,7 +24,7 @@ std::optional<std::string> Unescape(std::string_view text) {
 
 Result<std::optional<FeedChanges>> ChangeFeed::Next() {
   FeedChanges changes;
-  size_t whole_added = 0;  // those that a mark follows
+  size_t whole_added = 0;  // the number of changes that a mark follows
   size_t whole_erased = 0;
   size_t bytes = 0;
   const auto give = [&] {

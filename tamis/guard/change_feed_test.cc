@@ -94,7 +94,7 @@ TEST(ChangeFeedTest, ALineThatIsTooLongIsRefused) {
   const std::atomic<bool> cancelled = false;
   ChangeFeed feed(fileno(file), &cancelled);
   auto changes = feed.Next();
-  if (changes.ok()) changes = feed.Next();  // what came before it may come alone
+  if (changes.ok()) changes = feed.Next();  // changes before the mark may come alone
   EXPECT_EQ(changes.status().code(), StatusCode::kDataLoss);
   std::fclose(file);
 }

@@ -116,7 +116,7 @@ TEST(TokenLoginTest, ClusterIsAskedForItsIdWithoutALogin) {
   ASSERT_EQ(WriteTokens({Token("a", later - 1), wanted}, file), Status());
   std::promise<std::string> response;
   std::atomic<bool> has_response = false;
-  std::vector<std::thread> threads;  // of the listener's thread
+  std::vector<std::thread> threads;  // only the thread of the listener uses it
   const auto serve = [&](int socket) {
     ScriptedServer::Peer peer(socket);
     const std::string preamble = peer.Receive(6);

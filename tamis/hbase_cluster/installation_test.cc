@@ -153,7 +153,7 @@ TEST(InstallationTest, NamesJarsThatDoNotSupportAnIndex) {
   schema.indexes[0] = Orders().stored.indexes[0];
   schema.indexes[0].cell_map = std::make_shared<const CellMap>();
   const auto without_ranges = MissingJar(mixed, /*strict=*/false, schema);
-  ASSERT_EQ(without_ranges.size(), 3u);  // of this test all lack it
+  ASSERT_EQ(without_ranges.size(), 3u);  // all servers of this test lack it
   for (const std::string& why : without_ranges) EXPECT_THAT(why, HasSubstr("support RANGES of"));
 }
 

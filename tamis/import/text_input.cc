@@ -123,7 +123,7 @@ class GzipSource : public ByteSource {
   const std::unique_ptr<ByteSource> source_;
   z_stream stream_ = {};
   bool ready_ = false;
-  bool inside_ = false;  // of a member
+  bool inside_ = false;  // inside of a member
   char packed_[kPiece];
 };
 
@@ -160,7 +160,7 @@ class ZstdSource : public ByteSource {
   const std::unique_ptr<ByteSource> source_;
   ZSTD_DStream* const stream_ = ZSTD_createDStream();
   ZSTD_inBuffer input_ = {packed_, 0, 0};
-  bool inside_ = false;  // of a frame
+  bool inside_ = false;  // inside of a frame
   char packed_[kPiece];
 };
 
@@ -226,7 +226,7 @@ const char* UnknownPacking(std::string_view bytes) {
 }
 
 struct Encoding {
-  const char* name = nullptr;  // of iconv; nullptr = UTF-8
+  const char* name = nullptr;  // the name that iconv has; nullptr = UTF-8
   size_t mark = 0;             // bytes of the byte order mark
 };
 

@@ -34,7 +34,7 @@ std::string Gzip(const std::string& text) {
 std::string Zstd(const std::string& text) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   ZSTD_CCtx* context = ZSTD_createCCtx();
-  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);  // as the program zstd does
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);  // the program zstd does so, too
   packed.resize(ZSTD_compress2(context, packed.data(), packed.size(), text.data(), text.size()));
   ZSTD_freeCCtx(context);
   return packed;

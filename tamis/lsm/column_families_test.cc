@@ -128,7 +128,7 @@ TEST_F(ColumnFamiliesTest, KeysOfAMemtableAreThoseOfItsFamilyUntilItIsGone) {
   EXPECT_EQ(families().MemtableCount(1), 1u);
   EXPECT_EQ(families().MemtableCount(2), 1u);
   EXPECT_EQ(families().MemtableCount(5), 0u);
-  families().MemtableGone(5, first.get());  // of a family that has none
+  families().MemtableGone(5, first.get());  // the memtable of a family that has none
 }
 
 TEST_F(ColumnFamiliesTest, BytesAreThoseOfAllFamilies) {

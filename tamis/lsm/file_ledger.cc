@@ -13,7 +13,7 @@ FileLedger::Entry* FileLedger::Find(FileNumber number) {
 
 void FileLedger::Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain) {
   Entry& entry = entries_[file.number];
-  if (entry.counted) stale_ += entry.keys;  // of another family
+  if (entry.counted) stale_ += entry.keys;  // the file is of another family
   entry = {.file = file,
            .counted = true,
            .has_keys = has_keys,

@@ -78,7 +78,7 @@ class Collector : public rocksdb::TablePropertiesCollector {
   Collector(std::shared_ptr<HookState> state, uint32_t family)
       : state_(std::move(state)), family_(family), collects_(family != kNoFamily) {}
 
-  static constexpr uint32_t kNoFamily = INT32_MAX;  // of files that are written outside
+  static constexpr uint32_t kNoFamily = INT32_MAX;  // the family of files that are written outside
 
   static void* operator new(size_t size) {
     static_assert(sizeof(Collector) <= SparePlaces::kSize);

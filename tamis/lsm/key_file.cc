@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "TAMISKEY";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeadSize = 8 + 4 + 4 + 16 + 8 + 8 + KeyFile::kSections * 12 + 8;
-constexpr uint32_t kSectionShift = 56 - kDroppedBits;  // of a hash without its dropped bits
+constexpr uint32_t kSectionShift = 56 - kDroppedBits;  // for a hash without its dropped bits
 
 uint32_t Checksum(std::string_view bytes, uint32_t section) {
   return static_cast<uint32_t>(Hash(bytes, section));

@@ -402,7 +402,7 @@ TEST(TreeFilterTest, MissesNoKeyWhenKeyFilesAreLostAndProcessesAre) {
 TEST(TreeFilterTest, EachRuleIsNeeded) {
   for (const auto& [name, fault] : kFaults) {
     if (name == "filter_before_memtables") continue;  // below
-    if (name == "forget_dropped") continue;           // of DroppedFamilyTest
+    if (name == "forget_dropped") continue;           // DroppedFamilyTest has it
     uint64_t missed = 0;
     for (uint64_t seed = 1; seed <= 8 && missed == 0; ++seed) {
       Faults faults;

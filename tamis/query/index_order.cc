@@ -61,8 +61,8 @@ class OrderOfIndex {
   const TableSchema& schema_;
   const IndexSpec* index_;
   const ColumnFacts& facts_;
-  std::vector<uint32_t> columns_;  // of the index, then of the key
-  size_t of_index_ = 0;            // of these
+  std::vector<uint32_t> columns_;  // columns of the index, then of the key
+  size_t of_index_ = 0;            // how many of these are of the index
 };
 
 }  // namespace

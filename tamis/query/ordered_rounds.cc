@@ -8,7 +8,7 @@ namespace tamis {
 std::vector<SubRangeAt> OrderedRounds::Needed(const OrderedMerge& merge, uint64_t given,
                                               bool is_next_round) {
   constexpr uint64_t kMostDoublings = 12;
-  constexpr uint64_t kLeastRows = 4;  // of a sub-range, in one reply
+  constexpr uint64_t kLeastRows = 4;  // rows of a sub-range, in one reply
   const uint64_t rows = at_once_ > given ? at_once_ - given : std::max<uint64_t>(1, given);
   if (is_next_round) doublings_ = std::min(fruitless_, kMostDoublings);
   std::vector<SubRangeAt> needed = merge.Needed(RowsOfRound(rows, given) << doublings_);

@@ -19,7 +19,7 @@ using Kind = Predicate::Kind;
 using Op = Predicate::Op;
 
 constexpr size_t kMaxBranches = 64;
-constexpr size_t kMaxMergedValues = 8;  // of IN: more are walked one after the other
+constexpr size_t kMaxMergedValues = 8;  // values of IN: more are walked one after the other
 constexpr size_t kMaxKeyRanges = 10'000;
 constexpr size_t kMaxTermText = 200;
 
@@ -527,7 +527,7 @@ class WayFinder {
   struct Choice {
     const IndexSpec* index = nullptr;
     pb::IndexStream stream;
-    std::set<uint32_t> columns;  // whose conditions its entries satisfy
+    std::set<uint32_t> columns;  // its entries satisfy the conditions of these
     bool gives_rows = false;     // its entries hold all columns that the search needs
   };
 

@@ -278,7 +278,7 @@ TEST(PlanTest, InKeyOrderOnlyAnEqualityIsLookedUp) {
   EXPECT_EQ(streams_of(InFirst(1, 8)), Ids{1});
   EXPECT_EQ(streams_of(InFirst(1, 9)), Ids{});
   EXPECT_EQ(streams_of(Predicate::Compare(1, Op::kLt, Value::Int64(5))), Ids{});
-  EXPECT_EQ(streams_of(Equal(2, 6)), Ids{3});  // of (b, a) all values of a would be read in turn
+  EXPECT_EQ(streams_of(Equal(2, 6)), Ids{3});  // with (b, a) all values of a would be read in turn
   EXPECT_EQ(streams_of(Predicate::Or({Equal(1, 5), Equal(2, 6)})), Ids{});
 }
 

@@ -39,7 +39,7 @@ TEST_F(TableCacheTest, OnlyStaleKeysAreAskedFor) {
   ASSERT_TRUE(fresh.ok());
   ASSERT_EQ((*fresh)->size(), 10u);
   EXPECT_EQ((**fresh)[3].server, "b");
-  EXPECT_EQ((**fresh)[7].server, "b");  // as known before
+  EXPECT_EQ((**fresh)[7].server, "b");  // the server that was known before
   EXPECT_EQ(cluster_.listings, (std::vector<std::vector<KeyRange>>{{}, {Ids(30, 40)}}))
       << "the keys of the region that was known there";
 }

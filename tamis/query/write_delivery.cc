@@ -90,9 +90,9 @@ class WriteDelivery {
     Status status;  // the last failure while it is not resolved
   };
   struct RegionItems {
-    KeyRange keys;  // of the region
+    KeyRange keys;  // keys of the region
     pb::RegionMutations* mutations;
-    std::vector<size_t> items;  // whose mutations these are, in order
+    std::vector<size_t> items;  // the items of these mutations, in order
   };
   struct Request {
     std::string server;

@@ -93,7 +93,7 @@ class WriteDeliveryTest : public testing::Test {
   std::atomic<bool> cancelled_ = false;
   std::vector<Status> statuses_;
   int requests_ = 0;
-  std::vector<std::string> keys_;  // of the writes that were taken, in order
+  std::vector<std::string> keys_;  // keys of the writes that were taken, in order
 };
 
 TEST_F(WriteDeliveryTest, RequestsHaveTheTraceContextOfTheThread) {
@@ -230,7 +230,8 @@ TEST_F(WriteDeliveryTest, WriteThatAnAnswerOmitsIsUnknown) {
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     ++requests_;
     pb::MutateReply reply;
-    auto* half = reply.add_regions();  // of two writes only the first, of the other region nothing
+    auto* half = reply.add_regions();  // of two writes it answers only the first, for the other
+                                       // region nothing
     half->set_region_id(request.regions(0).region_id());
     half->add_results();
     auto* foreign = reply.add_regions();

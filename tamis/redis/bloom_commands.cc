@@ -194,7 +194,7 @@ void Add(Ctx* ctx, Words words) {
 void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& defaults,
               bool create) {
   BloomKey key = Open(ctx, words, kRead | kWrite);
-  std::vector<String*> added;  // what a replica has to add
+  std::vector<String*> added;  // items that a replica has to add
   if (!MakeRoom(ctx, key, items.size(), &added)) return;
   if (!OpenToAdd(ctx, words[1], key, defaults, create)) return;
   server.ReplyWithArray(ctx, kPostponedLength);

@@ -165,7 +165,7 @@ struct Insertion {
 // Replies with as many as there are items: -1 = it could not be added.
 void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion) {
   CuckooKey key = Open(ctx, words, kRead | kWrite);
-  std::vector<String*> inserted;  // what a replica has to insert
+  std::vector<String*> inserted;  // items that a replica has to insert
   if (!MakeRoom(ctx, key, items.size(), &inserted)) return;
   if (!OpenToInsert(ctx, words[1], key, insertion.options, insertion.create)) return;
   const CuckooChain::Limits limits = LimitsFor(ctx);

@@ -21,7 +21,7 @@ namespace tamis::redis {
 namespace {
 
 constexpr char kName[] = "bf";   // clients look for it
-constexpr int kVersion = 80000;  // whose replies these are; clients compare it
+constexpr int kVersion = 80000;  // the version that replies like these; clients compare it
 
 int Load(Ctx* ctx, String** words, int count) {
   if (const char* missing = server.Resolve(ctx)) {

@@ -120,7 +120,7 @@ bool AddItem(Ctx* ctx, SeededKey& key, const String* item, bool* is_new) {
 void AddItems(Ctx* ctx, Words words, Words items, const SeededChain::Options& options,
               bool create) {
   SeededKey key = Open(ctx, words, kRead | kWrite);
-  std::vector<String*> added;  // what a replica has to add
+  std::vector<String*> added;  // items that a replica has to add
   if (!MakeRoom(ctx, key, items.size(), &added)) return;
   if (!OpenToAdd(ctx, words[1], key, options, create)) return;
   server.ReplyWithArray(ctx, kPostponedLength);

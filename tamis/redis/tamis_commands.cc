@@ -90,7 +90,7 @@ void Add(Ctx* ctx, Words words) {
     return;
   }
   const Words items = words.subspan(2);
-  std::vector<String*> added;  // what a replica has to add
+  std::vector<String*> added;  // items that a replica has to add
   try {
     added.reserve(items.size());
   } catch (const std::bad_alloc&) {
@@ -168,7 +168,7 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
                           "ERR a filter of this type does not erase: make one of another TYPE");
     return false;
   }
-  std::vector<String*> erased;  // what a replica has to erase
+  std::vector<String*> erased;  // items that a replica has to erase
   erased.reserve(items.size());
   bool stray = false;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));

@@ -26,7 +26,7 @@ uint64_t time_of_trust = 1;
 bool chains_believed = true;
 bool saves_file = false;  // or a first copy; in the process that does so
 bool saves_log = false;
-bool loads_first_copy = false;  // of its primary
+bool loads_first_copy = false;  // a replica loads the first copy of its primary
 bool loads_log = false;         // its own
 
 bool IsReplica(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagSlave) != 0; }

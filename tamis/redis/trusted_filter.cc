@@ -73,7 +73,7 @@ std::string HeaderOf(const TrustedFilter::Metadata& metadata, bool window,
 TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log, Moment now) const {
   Saved saved;
   Sizes sizes = {metadata_.bytes, rebuild_ ? rebuild_->bytes : 0};
-  std::string window;  // what the header says of it
+  std::string window;  // the header's bytes about it
   if (partial_) {
     saved.bytes = received_;
     if (window_) window_->EncodeTo(&window, now, window_->LoadedSizes());

@@ -272,7 +272,7 @@ TEST(TrustedFilter, SizeIsThatOfItsParts) {
   TrustedFilter filter = Make(true);
   const size_t own = filter.filter().SizeBytes();
   const size_t rest = sizeof(filter) + filter.metadata().mark.size();
-  const size_t unused = std::string().capacity();  // of the chunks that come
+  const size_t unused = std::string().capacity();  // the capacity of the chunks that come
   EXPECT_EQ(filter.SizeBytes(), rest + own + unused);
   EXPECT_EQ(filter.SizeBytes(twice), rest + 2 * (own + unused));
   filter.Start(MakeRebuild());

@@ -15,8 +15,9 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kMostWaitingBytes = size_t{1} << 20;  // of pieces, not taken by the caller
-constexpr size_t kMostBodyBytes = size_t{256} << 20;   // of an answer that is given whole
+constexpr size_t kMostWaitingBytes = size_t{1}
+                                     << 20;  // bytes of pieces that the caller has not taken
+constexpr size_t kMostBodyBytes = size_t{256} << 20;  // bytes of an answer that is given whole
 constexpr int kLongestPollMs = 60'000;
 constexpr long kMostConnections = 64;  // that are kept
 
@@ -27,8 +28,8 @@ struct State {
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
   char error[CURL_ERROR_SIZE] = {};
-  std::atomic<uint64_t>* connections = nullptr;  // of the client
-  size_t sent = 0;                               // of the body, to libcurl
+  std::atomic<uint64_t>* connections = nullptr;  // the client's counter
+  size_t sent = 0;                               // bytes of the body, given to libcurl
   std::string body;
   bool too_long = false;
   std::atomic<size_t> waiting = 0;  // bytes that were given and not taken

@@ -10,7 +10,7 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kBatchBytes = size_t{4} << 20;  // of one request to write
+constexpr size_t kBatchBytes = size_t{4} << 20;  // bytes of one request to write
 
 std::string PathOf(const TableSchema& schema, const std::string& operation) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
@@ -154,7 +154,7 @@ std::optional<Result<Aggregates>> RemoteCoordinator::Aggregate(const SchemaPtr& 
 // Writes that travel together.
 struct RemoteCoordinator::Batch {
   pb::TableWrites message;
-  std::vector<size_t> writes;  // as the mutations
+  std::vector<size_t> writes;  // the write of each mutation
   size_t bytes = 0;
 };
 

@@ -8,7 +8,7 @@ namespace tamis {
 namespace {
 
 constexpr size_t kStep = 4;              // entries read ahead of each stream in turn
-constexpr int kMaxEstimatedRanges = 64;  // of one stream; more are taken to be like these
+constexpr int kMaxEstimatedRanges = 64;  // ranges of one stream; more are taken to be like these
 constexpr uint64_t kEntryBytes = 24;     // where nothing is known
 constexpr double kEndBytes = 8192;       // the error of RocksDB's estimate at each end of a range
 
@@ -189,7 +189,7 @@ void BranchStreams::LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams
 uint64_t BranchStreams::Handicap(const Stream& stream) { return OpeningCost(stream) / 4; }
 
 BranchStreams::Stream* BranchStreams::Smallest(uint64_t probe) {
-  Stream* least = nullptr;  // of those whose size is known
+  Stream* least = nullptr;  // the least stream whose size is known
   const auto cost = [](const Stream& stream) { return *stream.size + Handicap(stream); };
   const auto note = [&](Stream* stream) {
     if (least == nullptr || cost(*stream) < cost(*least)) least = stream;

@@ -527,8 +527,8 @@ class CatalogModelTest : public CatalogTest {
   std::map<uint32_t, TableSchema> tables_;
   std::map<uint64_t, pb::RegionRecord> regions_;
   std::map<std::string, Entry> entries_;
-  uint64_t next_region_ = 1;  // as given out
-  uint64_t seen_region_ = 1;  // as of the last change
+  uint64_t next_region_ = 1;  // the number that is given out next
+  uint64_t seen_region_ = 1;  // the number as of the last change
 };
 
 class SeededCatalogModelTest : public CatalogModelTest,

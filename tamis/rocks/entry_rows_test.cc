@@ -16,7 +16,7 @@ class EntryRowsTest : public testing::Test {
  protected:
   struct Outcome {
     int made = 0;   // rows made of entries
-    int wrong = 0;  // of these, with another value in a needed column
+    int wrong = 0;  // the number of these with another value in a needed column
   };
 
   EntryRowsTest() {

@@ -27,7 +27,7 @@ Result<const LeastEntries*> EntrySort::OfRows() {
   for (; rows.Valid(); rows.Next()) {
     const std::string_view key = rows.key();
     if (key > snapshot_.start() && page_.has_progress() && page_.IsOutOfTime()) {
-      if (page_.rows() > 0) return nullptr;  // of earlier branches, and of the whole range
+      if (page_.rows() > 0) return nullptr;  // rows of earlier branches, and of the whole range
       // The least entries are known only of the rows up to here: the answer is for those.
       snapshot_.CutOffAt(std::string(key));
       page_.SetRange(snapshot_.start(), snapshot_.end());

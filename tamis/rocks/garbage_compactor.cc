@@ -67,7 +67,7 @@ void GarbageCompactor::Run() {
       if (!cancelled_) regions.erase(first, next);
     }
     lock.lock();
-    started_.merge(regions);  // those that a pause has cut short
+    started_.merge(regions);  // a pause has cut these short
     running_ = false;
     changed_.notify_all();
   }

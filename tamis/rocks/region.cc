@@ -115,7 +115,8 @@ void Region::RunAlone(std::unique_lock<std::mutex> lock) {
     lock.unlock();
     try {
       task();
-    } catch (const std::bad_alloc&) {  // of the task; the write that leaves did not cause it
+    } catch (const std::bad_alloc&) {  // the task found no memory; the write that leaves did not
+                                       // cause it
     }
     lock.lock();
     alone_running_ = false;

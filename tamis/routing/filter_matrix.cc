@@ -169,7 +169,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
   // Columns that share a word of each row.
   struct Group {
     const Block* block;
-    size_t word;  // of the row
+    size_t word;  // a word of the row
     uint64_t mask;
     std::span<const Filling> fillings;
   };

@@ -27,7 +27,7 @@ constexpr int kMaxWanted = 512;  // columns asked for in one poll
 // How much is done before searches get their turn: events, flips, regions dropped; and words of
 // rows that are loaded.
 constexpr size_t kEventsAtOnce = 64;
-constexpr size_t kFlipsPerEvent = 16;  // as many cost as much as another event
+constexpr size_t kFlipsPerEvent = 16;  // an event costs as much as this many flips
 constexpr uint64_t kWordsAtOnce = 8192;
 
 struct Region {
@@ -41,7 +41,7 @@ struct Server {
   uint32_t number = 0;
   uint64_t start_code = 0;
   uint64_t applied = 0;
-  Time last_sent = Time::min();  // of the polls whose answers were taken in
+  Time last_sent = Time::min();  // the latest sending of a poll whose answer was taken in
   std::unordered_map<uint64_t, Region> regions;
   // The pairs (index, region) whose bits are to be requested. Pairs that lie side by side in a
   // matrix arrive in one reply, so that each cache line of its rows is touched once for all of

@@ -456,7 +456,7 @@ void RunModel(uint64_t seed, Tally* tally) {
   };
   std::vector<OnItsWay> messages;
   Time now = seconds(1000);
-  Time looked = now;  // who overlaps whom is looked at with each reply
+  Time looked = now;  // overlaps are looked at with each reply
   for (int step = 0; step < 3000; ++step) {
     Server* server = servers[random.Uniform(servers.size())].get();
     switch (random.Uniform(12)) {

@@ -183,7 +183,7 @@ void IndexCopies::AddUnknown(RegionBits* may) const { may->AddAllBut(usable_); }
 void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) const {
   AddUnknown(may);
   std::vector<uint64_t> columns;
-  std::vector<const Matrix::Owner*> owners;  // of columns that match
+  std::vector<const Matrix::Owner*> owners;  // owners of columns that match
   uint64_t hashes[kHashesAtOnce];
   for (size_t first = 0; first < values.size(); first += kHashesAtOnce) {
     const auto batch = values.subspan(first, std::min(kHashesAtOnce, values.size() - first));

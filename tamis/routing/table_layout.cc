@@ -111,7 +111,7 @@ void TableLayout::Remove(Slot slot) {
   if (!placed) TakeFromAside(slot);
   regions_[slot].removed = true;
   removed_.push_back(slot);
-  if (placed && aside_.empty()) return;  // those that are placed do not overlap
+  if (placed && aside_.empty()) return;  // placed regions do not overlap
   ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
 }
 

@@ -12,7 +12,7 @@ struct Deadlines::State {
   std::mutex mutex;
   std::map<Id, std::function<void()>> waiting;
   uint64_t next = 0;
-  Time armed = Time::max();  // of the earliest timer that has not run
+  Time armed = Time::max();  // the time of the earliest timer that has not run
 };
 
 Deadlines::Deadlines(Executor* executor) : state_(std::make_shared<State>()) {

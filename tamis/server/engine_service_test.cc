@@ -303,7 +303,8 @@ TEST_F(EngineServiceTest, ARequestForATableThatWasMadeAnewIsNotFound) {
   search.set_table_id(table_->id + 1);
   EXPECT_EQ(Post("/v1/tables/t/search", search).status, 404);
   search.set_table_id(table_->id);
-  search.set_schema_version(table_->version + 5);  // of a client that knows more
+  search.set_schema_version(table_->version +
+                            5);  // the version that a client with a newer schema names
   EXPECT_EQ(Post("/v1/tables/t/search", search).status, 200);
 }
 

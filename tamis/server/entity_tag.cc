@@ -10,7 +10,7 @@
 namespace tamis::server {
 namespace {
 
-constexpr size_t kTagBytes = 16;  // of a SHA-256
+constexpr size_t kTagBytes = 16;  // bytes of a SHA-256
 
 void AppendNumber(uint32_t number, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) *out += static_cast<char>(number >> shift);

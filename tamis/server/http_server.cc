@@ -486,7 +486,7 @@ class HttpConnection final : public Connection,
   bool failed_ = false;
   bool is_watched_ = false;
   bool is_unread_ = false;  // the client may still send what is not read
-  uint64_t reserved_ = 0;   // of Shared::bodies_bytes
+  uint64_t reserved_ = 0;   // its part of Shared::bodies_bytes
   std::string part_;        // that is being sent
   std::unique_ptr<http::response<http::empty_body>> head_;
   std::unique_ptr<http::response_serializer<http::empty_body>>

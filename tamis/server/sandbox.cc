@@ -13,7 +13,7 @@
 namespace tamis::server {
 namespace {
 
-constexpr int kMaxTextBytes = 16 << 20;  // of a value, and of a row
+constexpr int kMaxTextBytes = 16 << 20;  // the bound of a value, and of a row
 constexpr int kMaxStatementBytes = 1 << 20;
 // SQLite compares a pattern with a text in one step, which nothing interrupts: 10 s at most.
 constexpr int kMaxPatternBytes = 200;

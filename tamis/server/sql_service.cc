@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kStreamType = "application/x-ndjson";
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
-constexpr size_t kExplainedRegions = 100'000;       // of one statement
-constexpr size_t kExplainedSearches = 1000;         // of one statement; later ones are a sum
+constexpr size_t kExplainedRegions = 100'000;       // regions of one statement
+constexpr size_t kExplainedSearches = 1000;  // searches of one statement; later ones are a sum
 
 struct SqlRequest {
   std::string sql;

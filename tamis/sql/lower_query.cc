@@ -15,7 +15,7 @@ constexpr size_t kLongestStatement = 100'000;
 struct Token {
   enum class Kind { kWord, kName, kText, kOther, kEnd };  // kName: in quotes of names
   Kind kind = Kind::kOther;
-  std::string word;  // of kWord in lower case, of kName without quotes; the character of kOther
+  std::string word;  // kWord: in lower case; kName: without quotes; kOther: the character
   size_t begin = 0, end = 0;
 
   bool Is(std::string_view expected) const {

@@ -511,7 +511,7 @@ SqlPlan SqlPlan::Parse(std::string_view text) {
 
 SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_info* info) {
   SqlPlan plan;
-  std::vector<int> limits;  // of use only when nothing is known to be left to SQLite
+  std::vector<int> limits;  // used only when nothing is known to be left to SQLite
   bool all_exact = true;
   const auto use = [&](int i, const SqlPlan::Term& term, bool omit) {
     plan.terms.push_back(term);

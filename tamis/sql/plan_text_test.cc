@@ -13,7 +13,7 @@ TableSchema Schema() {
   for (int i = 0; i < 12; ++i) {
     schema.columns.push_back({.name = "c" + std::to_string(i), .type = Type::kInt64});
   }
-  schema.columns[3].name = "odd #t1.2.3o";  // as what Parse reads
+  schema.columns[3].name = "odd #t1.2.3o";  // like a text that Parse reads
   schema.key = {0};
   return schema;
 }

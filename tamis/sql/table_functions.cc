@@ -21,9 +21,9 @@ using Arguments = std::vector<std::string>;
 // A function of text arguments that gives rows.
 struct Function {
   const char* name;
-  std::string columns;  // as in CREATE TABLE
+  std::string columns;  // the columns in the form of CREATE TABLE
   std::vector<const char*> arguments;
-  size_t required;  // of the arguments; the others may be left out and are empty
+  size_t required;  // the first arguments; the others may be left out and are empty
   Result<Rows> (*rows)(sqlite3* db, const std::shared_ptr<Session>& session,
                        const Arguments& arguments);
 
@@ -390,7 +390,7 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
       return InvalidArgument(std::string("cannot explain \"") + sql + "\": " + why);
     const NotedSearches noted(session.get(), &searches);
     const Status status = RunToEnd(db, statement.get());
-    statement.reset();  // what it still searches is noted, too
+    statement.reset();  // searches that it still makes are noted, too
     TAMIS_RETURN_IF_ERROR(status);
     if (session->searches_lost) return OutOfMemory();
     return searches;

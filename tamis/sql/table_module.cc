@@ -33,7 +33,7 @@ constexpr Duration kSearchPatience = std::chrono::hours(1);
 struct Table : sqlite3_vtab {
   sqlite3* db = nullptr;
   std::shared_ptr<Session> session;
-  SchemaPtr schema;  // as declared to SQLite
+  SchemaPtr schema;  // the schema that was declared to SQLite
   bool writing = false;
   WriteBuffer writes;
   std::unordered_map<std::string, ReadRow> read;  // by key; only while writing
@@ -42,9 +42,9 @@ struct Table : sqlite3_vtab {
 struct Cursor : sqlite3_vtab_cursor {
   std::optional<ReplayedRows> rows;
   bool at_end = true;
-  bool reads_keys = false;                // although SQLite did not say so
-  std::vector<bool> searched;             // the columns that the search itself compares
-  std::vector<bool> looked_at;            // those, and what SQLite has asked for of this row
+  bool reads_keys = false;      // although SQLite did not say so
+  std::vector<bool> searched;   // the columns that the search itself compares
+  std::vector<bool> looked_at;  // these columns, and those that SQLite has asked for of this row
   std::optional<std::string> remembered;  // the key under which Table::read has the row
   sqlite3_int64 number = 0;
 };

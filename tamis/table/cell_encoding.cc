@@ -17,7 +17,7 @@ namespace {
 // The pairs of a type and an encoding, grouped by how they are read.
 enum class Form : uint8_t {
   kAsIs,
-  kTwosComplement,  // of `width` bytes
+  kTwosComplement,  // an integer of `width` bytes
   kFlippedSign,
   kIeee,
   kOrderedIeee,
@@ -31,7 +31,7 @@ struct Pair {
   CellEncoding encoding;
   Form form;
   size_t width = 0;         // 0: depends on the value
-  int64_t unit_micros = 1;  // of timestamps
+  int64_t unit_micros = 1;  // the unit of timestamps
 };
 
 // The first one of a type is its default.

@@ -9,9 +9,9 @@
 namespace tamis {
 namespace {
 
-constexpr int kDigits = 9;  // of a position
+constexpr int kDigits = 9;  // decimal digits of a position
 constexpr int64_t kBase = 1'000'000'000;
-constexpr size_t kMostDigits = 1'000'000;  // of a sum
+constexpr size_t kMostDigits = 1'000'000;  // digits of a sum
 
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 

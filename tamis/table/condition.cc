@@ -9,7 +9,7 @@ namespace {
 
 using Op = Predicate::Op;
 
-constexpr int kMaxDepth = 50;  // of parentheses and NOTs
+constexpr int kMaxDepth = 50;  // the depth of parentheses and NOTs
 
 Status Unreadable(const std::string& why) {
   return InvalidArgument("cannot read its condition: " + why);

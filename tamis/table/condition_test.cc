@@ -39,7 +39,7 @@ TEST(ConditionTest, ReadsTheSqlOfConditions) {
             "note = x'00ff' AND note IS NOT NULL AND status IS NULL");
   EXPECT_EQ(Read("status like 'de-%'"), "status LIKE 'de-%'");
   EXPECT_EQ(Read("due >= '2026-01-02 03:04:05'"), "due >= '2026-01-02T03:04:05Z'");
-  EXPECT_EQ(Read("n > 2.5"), "n > 2");  // of whole numbers the same
+  EXPECT_EQ(Read("n > 2.5"), "n > 2");  // the same for whole numbers
   EXPECT_EQ(Read("\"status\" = ''"), "status = ''");
 }
 

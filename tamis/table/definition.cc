@@ -157,7 +157,7 @@ constexpr FunctionName kFunctions[] = {{"lower", Expression::Function::kLower},
 struct ColumnPart {
   Column column;
   bool is_key = false;
-  std::string source = {};  // of a computed column: the name of the other one
+  std::string source = {};  // computed columns: the name of the other one
 };
 
 // Reads "lower(maintainer)", "substr(maintainer, 1, 3)", "json_text(note, '$.a')".
@@ -258,7 +258,7 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   TableSchema schema;
   schema.name = table;
   std::vector<std::string> key;
-  std::vector<std::string> key_forms;  // as key, or none
+  std::vector<std::string> key_forms;  // the forms in `key`, or none
   std::optional<std::string> marker;
   std::vector<std::string> indexes;
   std::vector<ColumnPart> columns;

@@ -15,7 +15,7 @@ namespace {
 using Op = Predicate::Op;
 
 constexpr size_t kValues = 7;
-using Truth = std::bitset<kValues * kValues>;  // of the rows in which a condition is true
+using Truth = std::bitset<kValues * kValues>;  // the rows in which a condition is true
 
 // Two columns of one type; the constants of the conditions, and values below, equal to, between and
 // above them.

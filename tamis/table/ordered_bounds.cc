@@ -11,7 +11,7 @@ namespace {
 using Kind = Predicate::Kind;
 using Op = Predicate::Op;
 
-constexpr size_t kTextEndSize = 2;  // what the codec puts behind text
+constexpr size_t kTextEndSize = 2;  // the codec puts so many bytes after text
 
 std::string Encoded(const Value& value, bool indexed, bool* cut) {
   std::string bytes;

@@ -14,7 +14,8 @@ constexpr size_t kMaxNameSize = 128;
 constexpr size_t kMaxColumns = 1000;  // SQLite takes 2000, some of which we hide
 constexpr size_t kMaxIndexes = 64;
 constexpr size_t kMaxKeyColumns = 16;
-constexpr size_t kMaxConditionDepth = 20;  // of an index; protobuf reads 100 levels in all
+constexpr size_t kMaxConditionDepth =
+    20;  // the depth for an index; protobuf reads 100 levels in all
 constexpr size_t kMaxFamilySize = 127;
 constexpr size_t kMaxQualifierSize = 1024;
 

@@ -172,7 +172,7 @@ class Scene {
   struct Answer {
     int missed = 0;    // regions that hold a value and are excluded
     int hitless = 0;   // regions that hold none
-    int excluded = 0;  // of these
+    int excluded = 0;  // the number of these that are excluded
     GlobalIndex::Reasons reasons;
   };
   // The regions between low and high, both included.

@@ -69,7 +69,7 @@ TEST_P(ClusterOrders, ReverseKeyOrderReadsTheLastRows) {
   FillScattered(kRows);
   SplitAll(2);
   const Predicate every_seventh =
-      Predicate::Compare(kSection, Op::kEq, Value::Text("s3"));  // of an index
+      Predicate::Compare(kSection, Op::kEq, Value::Text("s3"));  // a column of an index
   const Predicate below = Predicate::Compare(kName, Op::kLt, Value::Text(NameOf(120)));
   for (const bool all : {true, false}) {
     SearchOptions options{.limit = 5, .order = {{.column = kName, .descending = true}}};

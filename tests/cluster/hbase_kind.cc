@@ -153,7 +153,7 @@ class AdminOfProcesses : public ClusterAdmin {
   const LocalHBase& hbase_;
   const bool may_pause_;
   mutable std::mutex mutex_;
-  std::map<std::string, ServerInfo::State> states_;  // of those that something was done to
+  std::map<std::string, ServerInfo::State> states_;  // servers that a test has done something to
 };
 
 class FarHBase : public FarCluster {

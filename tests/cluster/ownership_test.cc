@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kTerm = 1500ms;  // of a proof of ownership
+constexpr Duration kTerm = 1500ms;  // the term of a proof of ownership
 
 class OwnershipTest : public ::testing::Test {
  protected:
@@ -183,9 +183,9 @@ class OwnershipTest : public ::testing::Test {
   }
 
   std::filesystem::path directory_;
-  bool fence_searches_ = false;  // as where the store has no fence for reads
+  bool fence_searches_ = false;  // false: as if the store had no fence for reads
   uint64_t build_rows_ = 256;
-  std::function<void()> during_search_;  // what happens while the next search goes on
+  std::function<void()> during_search_;  // runs while the next search goes on
   SimExecutor executor_{1, 1ms};
   std::string cut_;                          // its heartbeats do not arrive
   std::vector<std::function<void()>> held_;  // they

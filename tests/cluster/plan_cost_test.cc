@@ -153,7 +153,7 @@ TEST_F(PlanCostTest, NoPlanCostsTwiceWhatTheBestIndexDoes) {
       EXPECT_EQ(outcome.keys.size(), Matching(question));
       EXPECT_EQ(outcome.distinct.size(), outcome.keys.size());
       const uint64_t least = LeastCost(question);
-      constexpr uint64_t kFew = 60;  // of each region
+      constexpr uint64_t kFew = 60;  // rows of each region
       const bool too_dear = outcome.cost() > 2 * least + kFew * 3;
       if (by_cost) {
         EXPECT_FALSE(too_dear) << outcome.cost() << ", where " << least << " would do";

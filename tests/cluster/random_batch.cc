@@ -5,8 +5,8 @@
 namespace tamis {
 namespace {
 
-constexpr uint64_t kOneInInsertsOnly = 4;  // of the batches
-constexpr uint64_t kOneInSameRow = 2;      // of the writes behind the first
+constexpr uint64_t kOneInInsertsOnly = 4;  // one batch in so many
+constexpr uint64_t kOneInSameRow = 2;      // one in so many of the writes after the first
 
 // Nothing was done, or it is unknown whether it was.
 bool IsUnanswered(StatusCode code) {

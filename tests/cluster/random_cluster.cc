@@ -28,7 +28,7 @@ using std::chrono::seconds;
 
 constexpr size_t kMaxRegions = 12;
 constexpr uint64_t kSettleEvery = 2500;
-constexpr uint64_t kOneInSql = 6;  // of the searches
+constexpr uint64_t kOneInSql = 6;  // one search in so many
 constexpr size_t kEngines = SimCluster::kEngines;
 
 constexpr uint32_t kId = RandomRows::kId, kName = RandomRows::kName;
@@ -310,7 +310,7 @@ class RandomCluster {
   struct Request {
     RandomBatch::OfRow row;
     std::vector<pb::Mutation> mutations;
-    bool plain = true;  // what comes of it does not depend on what was there
+    bool plain = true;  // its outcome does not depend on the row before it
 
     void Add(const RandomWrite& write, pb::Mutation mutation) {
       plain = plain && (write.write.kind == Write::Kind::kDelete ||
@@ -437,7 +437,7 @@ class RandomCluster {
     const int64_t key = rows_.RandomKey();
     const ModelTable::Entry& entry = model_.Of(key);
     if (client == nullptr || entry.busy() || entry.tainted) return;
-    rows_.set_columns(RandomRows::kColumns);  // those that the statements name
+    rows_.set_columns(RandomRows::kColumns);  // the columns that the statements name
     RandomWrite drawn = rows_.RandomWriteOf(key, entry.sure);
     if (drawn.write.condition.has_value()) {
       // By SQL it is an update of the columns named.
@@ -720,7 +720,7 @@ class RandomCluster {
   SimCluster sim_;
   Mishaps mishaps_;
   std::unique_ptr<SqlClient> sql_[kEngines];  // made when it is first used
-  SchemaPtr table_;                           // as created; columns and indexes come
+  SchemaPtr table_;  // the schema at its creation; columns and indexes come
   ModelTable model_;
   std::vector<int64_t> recent_;              // keys whose write has just been acknowledged
   std::map<int64_t, Request> last_request_;  // by key

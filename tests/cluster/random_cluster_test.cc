@@ -11,7 +11,7 @@ namespace tamis {
 namespace {
 
 constexpr uint64_t kSeeds = 10;
-constexpr uint64_t kOperations = TAMIS_RANDOM_OPERATIONS;  // of each seed
+constexpr uint64_t kOperations = TAMIS_RANDOM_OPERATIONS;  // operations of each seed
 // Long enough to ask for a number of events of each kind.
 constexpr bool kFullLength = kOperations >= 12'000;
 

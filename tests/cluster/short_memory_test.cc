@@ -121,7 +121,7 @@ class ShortMemoryTest : public ::testing::Test {
 
   struct Answer {
     int code = SQLITE_OK;
-    std::string text;  // of the rows, or of the error
+    std::string text;  // the rows' text, or that of the error
   };
 
   // Makes no allocation of C++ between the failures and their end.

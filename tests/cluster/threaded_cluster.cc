@@ -863,7 +863,7 @@ class ThreadedCluster {
   // A coordinator whose network is cut; nullptr: the kind has none.
   std::unique_ptr<FarCluster> far_;
   std::unique_ptr<Engine> far_engine_;
-  SchemaPtr table_;  // as created: columns do not change
+  SchemaPtr table_;  // the schema at its creation: columns do not change
   WriteLog log_;
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<bool> failed_ = false;

@@ -85,7 +85,7 @@ class SavePoints {
  private:
   rocksdb::Transaction& transaction_;
   Acknowledged& acknowledged_;
-  std::vector<size_t> counts_;  // of the changes before each
+  std::vector<size_t> counts_;  // the number of changes before each
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ public class Rows {
     }
   }
 
-  static JedisPooled r; // of a DefaultJedisClientConfig with timeoutMillis(100); it sends nothing twice
+  static JedisPooled r; // made with a DefaultJedisClientConfig with timeoutMillis(100); it sends nothing twice
 
   static long first(Object reply) {
     return (Long) ((List<?>) reply).get(0);

@@ -28,7 +28,7 @@ public class Rows {
   static final Database db = new Database();
 
   // --- as the page has it ---
-  static JedisPooled r; // of a DefaultJedisClientConfig with timeoutMillis(100); it sends nothing twice
+  static JedisPooled r; // made with a DefaultJedisClientConfig with timeoutMillis(100); it sends nothing twice
   static String script; // the text of guard.lua
   static final List<String> KEYS =
       Arrays.asList("{items}:filter", "{items}:trust", "{items}:new", "{items}:rebuild");

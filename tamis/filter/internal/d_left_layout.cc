@@ -53,7 +53,7 @@ HWY_INLINE bool Holds(const DLeftLayout& layout, const char* table,
 
 void Find(const DLeftLayout& shared, const char* table, const uint64_t* hashes, size_t n,
           uint64_t* answers) {
-  const DLeftLayout layout = shared;  // whose members no store can change
+  const DLeftLayout layout = shared;  // a copy, whose members no store can change
   DLeftLayout::Place places[kDistance];
   const auto fetch = [&](size_t i) HWY_ATTR {
     DLeftLayout::Place& place = places[i % kDistance];

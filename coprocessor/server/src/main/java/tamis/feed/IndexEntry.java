@@ -8,7 +8,7 @@ import tamis.table.Schema;
 public final class IndexEntry {
   public final Schema.Index index;
   public final byte[] key;
-  final byte[][] prefixes; // of the encoded values, each leading one
+  final byte[][] prefixes; // each leading prefix of the encoded values
   public final long timestamp;
   /**
    * True: the row gives this entry until the next write of the row. False: the entry belongs to a version behind a

@@ -184,7 +184,7 @@ public final class IndexFilter {
     missing = false;
     spoilt = false;
     sizing.published();
-    rounds.forgetMarked(); // those of unknown outcome among them: what stands is counted
+    rounds.forgetMarked(); // writes of unknown outcome among them: their entries that stand are counted
   }
 
   /**

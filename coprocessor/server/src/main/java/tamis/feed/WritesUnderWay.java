@@ -21,11 +21,11 @@ final class WritesUnderWay {
 
   private final TreeMap<Long, byte[][]> writes = new TreeMap<>(); // by ticket
   private long last;
-  private long bytes; // of `writes`
+  private long bytes; // bytes of `writes`
   private long unlisted;
   private long unlistedSince; // the first ticket when there were none before
   private long marked; // the last ticket when `mark` was called
-  private long unlistedMarked; // of those up to it
+  private long unlistedMarked; // the number of unlisted ones up to it
   private long forgotten;
 
   /** Returns a ticket, which is not 0. */

@@ -288,7 +288,7 @@ public final class IndexMaintenance {
     final List<RowWrites> rows; // by row
     final boolean building;
     final List<List<Mutation>> more; // by operation; null: none
-    final List<List<Cell>> cells; // of entries, by operation; null: none
+    final List<List<Cell>> cells; // cells of entries, by operation; null: none
     final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     final Map<Key, Integer> goneWith = new HashMap<>();
     final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -311,7 +311,7 @@ public final class IndexMaintenance {
       for (RowWrites row : rows) {
         RowImage before = row.before;
         RowImage after = before.copy();
-        int last = -1; // of those that are written: HBase drops what comes with one that is vetoed
+        int last = -1; // the last that is written: HBase drops what comes with one that is vetoed
         for (int i : row.operations) {
           if (apply(i, before, after)) last = i;
         }

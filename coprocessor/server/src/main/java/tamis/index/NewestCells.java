@@ -35,7 +35,7 @@ import tamis.region.IndexedTable;
  */
 final class NewestCells implements AutoCloseable {
   private static final int STEPS = 8; // cells that are passed one by one, before a seek
-  private static final int MAX_NAMELESS = 64; // of a column without a name
+  private static final int MAX_NAMELESS = 64; // cells of a column without a name
 
   /** The cells of one family. */
   private static final class Family {
@@ -44,8 +44,8 @@ final class NewestCells implements AutoCloseable {
     final HStore store;
     final List<CellScanner> memory = new ArrayList<>();
     final List<CellScanner> files = new ArrayList<>(); // newest first
-    boolean[] sought; // of the files
-    final boolean[] found; // of the qualifiers
+    boolean[] sought; // by file
+    final boolean[] found; // by qualifier
 
     Family(HStore store, byte[][] qualifiers) {
       this.store = store;

@@ -120,10 +120,10 @@ final class RowImage {
   private final byte[] row;
   private final boolean raw;
   private final Value[] key; // null: the row's key is none of the table's
-  private final Column[] columns; // of the schema, by position
+  private final Column[] columns; // columns of the schema, by position
   // Others; null: there are none. Families that the table's columns are not in do not come here.
   private TreeMap<byte[], TreeMap<byte[], Column>> strangers;
-  private final List<Column> all; // those above
+  private final List<Column> all; // the columns above
   private List<Tombstone> tombstones = Collections.emptyList(); // most rows have none
   private int combinations;
 

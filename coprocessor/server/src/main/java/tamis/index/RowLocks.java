@@ -21,7 +21,7 @@ final class RowLocks {
   static final class Held {
     private final Thread owner = Thread.currentThread();
     private final long[] rows; // hashes, in the order in which they are locked
-    private int locked; // of these, from the front
+    private int locked; // how many of these are locked, from the front
     private boolean released;
 
     private Held(long[] rows) {

@@ -24,7 +24,7 @@ import tamis.table.Schema;
  * others each with the same chance.
  */
 public final class ValueSampler {
-  private static final int MOST_BYTES = 256; // of a value; what is behind them tells few values apart
+  private static final int MOST_BYTES = 256; // bytes of a value; further ones tell few values apart
   private static final int MOST_VALUES = 1 << 16;
 
   private final int most;

@@ -7,7 +7,7 @@ import tamis.feed.IndexFilter;
 /** Copies of the filters of a region's parent; used once it is certain that nothing was written in between. */
 public final class InheritedFilters {
   public final Map<Integer, IndexFilter> filters; // by index id
-  private final long lastEdit; // of the parent
+  private final long lastEdit; // the parent's last edit
 
   public InheritedFilters(Map<Integer, IndexFilter> filters, long lastEdit) {
     this.filters = filters;

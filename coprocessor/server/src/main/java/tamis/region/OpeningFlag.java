@@ -35,7 +35,7 @@ public final class OpeningFlag {
     own = new Path(directory, opening);
     wasOpened = files.exists(directory);
     others.addAll(list(directory));
-    others.removeIf(path -> path.getName().equals(own.getName())); // of an attempt of this opening that failed
+    others.removeIf(path -> path.getName().equals(own.getName())); // the flag of an attempt of this opening that failed
     for (Path parent : parents) others.addAll(list(new Path(parent, DIRECTORY)));
   }
 

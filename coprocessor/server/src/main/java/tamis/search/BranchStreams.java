@@ -36,7 +36,7 @@ final class BranchStreams implements AutoCloseable {
     final Schema.Index index;
     final IndexFilter filter; // may be null
     final boolean mayLead;
-    final byte[] start; // of the row keys that are still to come
+    final byte[] start; // the start of the row keys that are still to come
     final byte[] end;
     final byte[] last; // the last entry that is done, in the order of a stream that is no equality
     final boolean descending; // its entries are read in the reverse order
@@ -49,7 +49,7 @@ final class BranchStreams implements AutoCloseable {
     EntryStream byEntry; // once opened, of others
     EntryRows rows; // not null: its entries give the rows of the branch
     EntryGroups groups; // not null: rows are counted by the values of its entries
-    long rowsIn; // of the rows looked at, those with an entry in this stream
+    long rowsIn; // the number of rows looked at that have an entry in this stream
     boolean led;
     boolean joined;
 
@@ -102,9 +102,9 @@ final class BranchStreams implements AutoCloseable {
   }
 
   private static final long UNKNOWN = -1;
-  private static final long SEEK_COST = 8; // as much as reading so many entries
+  private static final long SEEK_COST = 8; // a seek costs as much as reading so many entries
   private static final long STEP = 4; // entries read ahead of each stream in turn
-  private static final int MAX_ESTIMATED_RANGES = 64; // of one stream; more are taken to be like these
+  private static final int MAX_ESTIMATED_RANGES = 64; // ranges of one stream; more are taken to be like these
 
   private final ReadView view;
   private final IndexedRegion region;
@@ -220,7 +220,7 @@ final class BranchStreams implements AutoCloseable {
   }
 
   private Stream smallest(long probe) throws IOException {
-    Stream least = null; // of those whose size is known
+    Stream least = null; // the least stream whose size is known
     List<Stream> open = new ArrayList<>();
     for (Stream stream : streams) {
       if (!stream.mayLead) continue;

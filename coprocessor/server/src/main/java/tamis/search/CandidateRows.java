@@ -25,7 +25,7 @@ final class CandidateRows {
   private static final class Candidate {
     final byte[] key;
     final byte[] position;
-    final Schema.Index named; // of the entry that is the position; null: that is none
+    final Schema.Index named; // the index of the entry that is the position; null: the position is no entry
     final Value[] row; // where the entry gives it, or null
 
     Candidate(byte[] key, byte[] position, Schema.Index named, Value[] row) {

@@ -14,8 +14,8 @@ import tamis.table.Schema;
  * rule. Threads: exclusive access.
  */
 final class EntryGroups {
-  private static final long MAX_BYTES = 4 << 20; // of values that are remembered
-  private static final int OVERHEAD = 64; // of each
+  private static final long MAX_BYTES = 4 << 20; // bytes of values that are remembered
+  private static final int OVERHEAD = 64; // bytes for each
 
   /** The outcome for entries with the same values. */
   static final class Known {
@@ -31,7 +31,7 @@ final class EntryGroups {
   private final int deciding; // leading columns of the index
   private final Map<Key, Known> known = new HashMap<>();
   private long bytes;
-  private long generation; // of the groups
+  private long generation; // the generation of the groups
   private byte[] lastValues; // found last; null: none
   private Known last;
 

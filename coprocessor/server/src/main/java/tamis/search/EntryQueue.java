@@ -12,7 +12,7 @@ final class EntryQueue {
   /** One of them. A value. */
   static final class Item {
     final byte[] bytes;
-    final byte[] value; // of the entry: a mark, or its included columns
+    final byte[] value; // the entry's value: a mark, or its included columns
 
     Item(byte[] bytes, byte[] value) {
       this.bytes = bytes;

@@ -46,7 +46,7 @@ final class EntrySort {
       for (List<Cell> cells = cursor.next(); cells != null; cells = cursor.next()) {
         byte[] key = CellUtil.cloneRow(cells.get(0));
         if (page.isOutOfTime()) {
-          if (page.rows() > 0) return null; // of earlier branches
+          if (page.rows() > 0) return null; // rows of earlier branches
           // The least entries are known only of the rows up to here: the answer is for those.
           page.end = key;
           break;

@@ -31,7 +31,7 @@ final class EntryStream implements Closeable {
   private int range;
   private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
-  private byte[] value; // of the entry returned last
+  private byte[] value; // the value of the entry returned last
 
   /** Reads the entries after `last` in that order; all entries when it is empty. */
   EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, boolean descending,

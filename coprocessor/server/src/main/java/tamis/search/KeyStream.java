@@ -27,7 +27,7 @@ final class KeyStream implements Closeable {
     final EntryQueue ahead = new EntryQueue(); // keys read and not passed
     RegionScanner scanner;
     boolean ended; // there are none but those ahead, as a step beyond them has shown
-    private boolean more = true; // as the scanner knows it
+    private boolean more = true; // false once the scanner has ended
 
     Cursor(byte[] indexPrefix, byte[] value) {
       this.value = value;
@@ -80,11 +80,11 @@ final class KeyStream implements Closeable {
   static final int LOOK_AT_CLOCK = 64; // entries
 
   private final ReadView view;
-  private final byte[] start; // of the row keys; an empty end is none
+  private final byte[] start; // the row keys' start; an empty end is none
   private final byte[] end;
   private final SearchCounts counts;
   private final List<Cursor> cursors = new ArrayList<>();
-  private byte[] value; // of the key found last
+  private byte[] value; // the value of the key found last
   private byte[] entryValue;
 
   /** Reads the entries of the row keys from `start` to `end`. */

@@ -12,7 +12,7 @@ import tamis.table.Key;
 final class LeastEntries {
   private final TreeMap<Key, byte[]> rows; // by entry
   private final long most;
-  private long bytes; // of entries, which end with their row keys
+  private long bytes; // bytes of entries, which end with their row keys
   private boolean dropped;
 
   LeastEntries(boolean descending, long most) {

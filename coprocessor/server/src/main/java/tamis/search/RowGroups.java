@@ -17,7 +17,7 @@ import tamis.table.Value;
  */
 final class RowGroups {
   static final long MAX_BYTES = 4 << 20;
-  private static final int OVERHEAD = 64; // of a group, in bytes
+  private static final int OVERHEAD = 64; // bytes for each group
 
   /** The rows of the page with the same wanted columns. Threads: exclusive access. */
   static final class Group { private long count; }

@@ -35,12 +35,12 @@ final class SearchCost {
   private final SearchPage page;
   private final BranchStreams streams;
   private final BranchStreams.Choice choice;
-  private final long rowsBefore; // of earlier branches
+  private final long rowsBefore; // rows of earlier branches
 
   private BranchStreams.Stream leader;
   private boolean scansByChoice;
   private final List<BranchStreams.Stream> leaps = new ArrayList<>(); // joined, in row-key order
-  private final List<Set<Key>> joinedKeys = new ArrayList<>(); // of the others that are joined
+  private final List<Set<Key>> joinedKeys = new ArrayList<>(); // keys of the others that are joined
   private long sampled; // rows
   private boolean joinsDone;
 

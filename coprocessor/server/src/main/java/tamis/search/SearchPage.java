@@ -22,7 +22,7 @@ public final class SearchPage {
   static final long MAX_GROUPED = 1_000_000; // the same, where rows are sent as groups
 
   final long maxRows;
-  final byte[] start; // of the row keys
+  final byte[] start; // the start of the row keys
   byte[] end; // empty: none; moves to the front where less is answered
   final SearchCounts counts = new SearchCounts();
   SearchPosition position;

@@ -15,7 +15,7 @@ final class SearchPosition {
 
   final long branch; // unsigned; earlier ones are done
   final Order order;
-  final int indexId; // of the index that leads; 0: rows are scanned
+  final int indexId; // the index that leads; 0: rows are scanned
   final byte[] last; // the last row key, or entry, that is done; empty: none is
 
   private SearchPosition(long branch, Order order, int indexId, byte[] last) {

@@ -69,7 +69,7 @@ public final class Searcher {
     private ReadView view;
     private SearchedRows rows;
     private Set<Integer> complete;
-    private SearchCost cost; // of the branch that is under way
+    private SearchCost cost; // the cost of the branch that is under way
 
     Run(IndexedRegion region, SearchPage page) {
       this.region = region;

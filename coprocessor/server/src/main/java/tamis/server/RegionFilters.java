@@ -198,7 +198,7 @@ public final class RegionFilters {
   /** The memory of all filters at one moment. */
   private final class Room {
     private long bytes;
-    private long published; // of `bytes`, without what is being counted
+    private long published; // `bytes` without the filter that is being counted
     private long count;
 
     Room() {

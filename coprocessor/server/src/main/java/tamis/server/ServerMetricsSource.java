@@ -89,7 +89,7 @@ final class ServerMetricsSource implements MetricsSource {
   static void register(RegionServerMetrics counted, RegionServerState state, RegionServerMetrics.Bean bean) {
     try {
       MetricsSystem system = DefaultMetricsSystem.instance();
-      system.unregisterSource(NAME); // of an earlier life of this server
+      system.unregisterSource(NAME); // the source of an earlier life of this server
       system.register(NAME, DESCRIPTION, new ServerMetricsSource(counted, state, bean));
     } catch (RuntimeException e) {
       LOG.warn("HBase exports no metrics of Tamis", e);

@@ -17,7 +17,7 @@ final class Workers {
     void run(Runnable step, long afterNs);
   }
 
-  private static final int THREADS = 2; // of each kind
+  private static final int THREADS = 2; // threads of each kind
 
   /** For steps that neither wait nor read a region. */
   final Timer steps;

@@ -33,7 +33,7 @@ public final class CellMap {
   }
 
   private final int cells;
-  private final byte[][] values; // of the knots
+  private final byte[][] values; // values of the knots
   private final int[] knotCells;
   private final Slope[] slopes; // behind each knot but the last
   private final Slope last; // beyond the last knot; null where there are less than two

@@ -11,7 +11,7 @@ import tamis.shaded.protobuf.ByteString;
  * they are summed. Threads: exclusive access.
  */
 public final class ColumnTotals {
-  private static final int DIGITS = 9; // of a position
+  private static final int DIGITS = 9; // decimal digits of a position
 
   private final Type type;
   private long values;

@@ -10,7 +10,7 @@ import tamis.shaded.protobuf.ByteString;
  * exclusive access.
  */
 public final class GroupTotals {
-  private static final int OVERHEAD = 128; // of a group, in bytes
+  private static final int OVERHEAD = 128; // bytes for each group
 
   /** One of them. */
   private static final class Group {
@@ -31,7 +31,7 @@ public final class GroupTotals {
 
   private final Schema schema;
   private final boolean[] by; // columns that the rows of a group have in common
-  private final int[] columns; // of which totals are wanted
+  private final int[] columns; // totals of these columns are wanted
   private final Map<Key, Group> groups = new LinkedHashMap<>(); // by the encoded columns; in the order of first rows
   private long bytes;
 

@@ -23,7 +23,7 @@ public final class Schema {
     public final byte[] family;
     public final byte[] qualifier;
     public final CellEncoding encoding; // NONE: in the key, or not a cell
-    public final Expression expression; // of a computed column, which has no cell; null: the column is not computed
+    public final Expression expression; // computed columns, which have no cell; null: the column is not computed
 
     Column(Table.Column message) throws DamagedBytesException {
       id = message.getId();
@@ -183,7 +183,7 @@ public final class Schema {
   public final long version;
   public final Column[] columns;
   public final int[] key; // positions, in key order
-  public final KeyPart[] keyParts; // as key
+  public final KeyPart[] keyParts; // the part for each column of `key`
   public final Index[] indexes;
   public final boolean cells; // rows are cells of their own; in HBase they always are
   public final byte[] markerFamily; // null: no marker

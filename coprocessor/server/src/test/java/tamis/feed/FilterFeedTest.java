@@ -26,7 +26,7 @@ import tamis.shaded.protobuf.ByteString;
 class FilterFeedTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final long START_CODE = 7;
-  private static final long NEVER = TimeUnit.DAYS.toNanos(1); // as options.lookNs: whoever waits must be woken
+  private static final long NEVER = TimeUnit.DAYS.toNanos(1); // options.lookNs: every waiter must be woken
 
   private final FeedOptions options = new FeedOptions();
   private volatile long now = 1000 * SECOND;
@@ -336,7 +336,7 @@ class FilterFeedTest {
     poll(request(1, feed.last()), null);
     project(10, 16);
     project(20, 16);
-    project(30, 16); // of a region that is not open
+    project(30, 16); // the bits of a region that is not open
     assertEquals(3, want(null).getProjectionsCount());
     options.projectionBytes = 16 + 7; // less than a word is left
     assertEquals(1, want(null).getProjectionsCount());

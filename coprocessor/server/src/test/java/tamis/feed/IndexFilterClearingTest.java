@@ -381,7 +381,7 @@ class IndexFilterClearingTest {
     IndexFilter heir = scene.filter.inheritedBy(
         new FilterFeed("s", 7, new FeedOptions(), () -> NOW, (c, b) -> null), scene.index, 2, 1);
     heir.publish();
-    heir.remove(scene.one("d")); // of one of two rows
+    heir.remove(scene.one("d")); // the entry of one of two rows
     Clearing clearing = heir.beginClearing(10);
     if (clearing != null) {
       for (int cell : clearing.cells) clearing.empty.add(cell);

@@ -162,7 +162,7 @@ class IndexFilterSizesTest {
       assertFalse(filter.wantsRebuild(5, FOR_BITS), i + " went");
       filter.remove(entries.subList(i, i + 1));
     }
-    assertTrue(filter.wantsRebuild(5, FOR_BITS)); // of the least number
+    assertTrue(filter.wantsRebuild(5, FOR_BITS)); // because of the least number
     assertFalse(filter.wantsRebuild(6, FOR_BITS));
     make(64, FPR);
     entries = values(0, 20);
@@ -171,7 +171,7 @@ class IndexFilterSizesTest {
       assertFalse(filter.wantsRebuild(1, FOR_BITS), i + " went");
       filter.remove(entries.subList(i, i + 1));
     }
-    assertTrue(filter.wantsRebuild(1, FOR_BITS)); // of those that are left
+    assertTrue(filter.wantsRebuild(1, FOR_BITS)); // because of those that are left
   }
 
   // ---- While one is counted
@@ -187,7 +187,7 @@ class IndexFilterSizesTest {
     assertTrue(filter.isTooLarge(new FilterRoom(1 << 20, (1 << 20) - bytes + 1)));
     filter.publish();
     assertTrue(filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
-    assertFalse(filter.isTooLarge(NONE)); // as the published one
+    assertFalse(filter.isTooLarge(NONE)); // it is no larger than the published one
     assertTrue(filter.outgrow());
     assertTrue(filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
     assertEquals(bytes + layerBytes(256), filter.sizeBytes());
@@ -226,7 +226,7 @@ class IndexFilterSizesTest {
     count(FilterRoom.ENDLESS, values(0, 10));
     count(NONE, values(0, 10));
     assertTrue(filter.isOfBits());
-    count(NONE, values(0, 10)); // as large as before
+    count(NONE, values(0, 10)); // the size is the same
     assertTrue(filter.beginGeneration(() -> true, NONE));
     assertTrue(filter.outgrow());
     assertFalse(filter.beginGeneration(() -> true, NONE)); // larger
@@ -262,7 +262,7 @@ class IndexFilterSizesTest {
     long before = feed.last();
     filter.add(one(5));
     assertEquals(before, feed.last());
-    filter.remove(one(5)); // of two
+    filter.remove(one(5)); // one of two entries
     assertEquals(before, feed.last());
   }
 

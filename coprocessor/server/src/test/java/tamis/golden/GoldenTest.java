@@ -69,7 +69,7 @@ class GoldenTest {
       assertEquals(line[3], hex(indexed.toBytes()));
       assertEquals(line[4], cut ? "cut" : "whole");
       if (value == null) continue;
-      ByteReader entry = new ByteReader(bytes(line[3] + "00")); // what stands behind a value is not taken
+      ByteReader entry = new ByteReader(bytes(line[3] + "00")); // a byte after a value is not taken
       Codec.skipIndexed(value.type(), entry);
       assertEquals(1, entry.left());
       ByteReader in = new ByteReader(bytes(line[2]));

@@ -152,7 +152,7 @@ public final class DefinitionDrive {
         broken.compareAndSet(null, e.toString());
       }
     });
-    thread.setDaemon(true); // what fails ends the drive
+    thread.setDaemon(true); // a failure ends the drive
     thread.start();
     return thread;
   }

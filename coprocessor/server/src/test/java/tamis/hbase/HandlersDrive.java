@@ -55,7 +55,7 @@ public final class HandlersDrive {
   private static final TableName NAME = TableName.valueOf("tamis_handlers");
   private static final byte[] A = Bytes.toBytes("a");
   private static final int WRITERS = 50;
-  private static final int PUTS = 6; // of each
+  private static final int PUTS = 6; // puts of each kind
   private static final int COORDINATORS = 5; // one more than the server holds the polls of
   private static final int REGIONS = 4;
   private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
@@ -65,7 +65,7 @@ public final class HandlersDrive {
   private final Set<String> acknowledged = new ConcurrentSkipListSet<>();
   private final AtomicLong failed = new AtomicLong();
   private final AtomicLong leftOut = new AtomicLong();
-  private final AtomicLong pollsRefused = new AtomicLong(); // those that queue behind the puts
+  private final AtomicLong pollsRefused = new AtomicLong(); // polls that queue after the puts
   private final AtomicLong pollsAnswered = new AtomicLong();
   private volatile boolean stop;
   private HRegionLocation any;

@@ -415,7 +415,7 @@ class InterleavingTest {
             .setCoprocessor(
                 CoprocessorDescriptorBuilder.newBuilder(Changer.class.getName()).setPriority(priority).build())
             .build();
-    SchemaGuard.check(descriptor); // as the master does
+    SchemaGuard.check(descriptor); // the master does so, too
     try (RegionForTest test = open(descriptor)) {
       test.region.put(put("r", "v"));
       return missed(test);
@@ -435,7 +435,7 @@ class InterleavingTest {
   /** A row whose indexed cell expires, while another cell stays. */
   private static long missedAfterExpiry(boolean sparse) throws Exception {
     TableDescriptor descriptor = new SchemaGuardTest().expiring(sparse);
-    SchemaGuard.check(descriptor); // as the master does
+    SchemaGuard.check(descriptor); // the master does so, too
     try (RegionForTest test = open(descriptor)) {
       test.region.put(put("r", "v").addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("stays")));
       assertEquals(0, missed(test));
@@ -600,7 +600,7 @@ class InterleavingTest {
     options.replyBytes = 1;
     long first = feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.RANGE_WIDENED).setRegionId(1));
     long second = feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.RANGE_WIDENED).setRegionId(1));
-    assertTrue(feed.waitAcknowledged(second, now[0])); // nobody has a lease: the put is acknowledged
+    assertTrue(feed.waitAcknowledged(second, now[0])); // no coordinator has a lease: the put is acknowledged
     Cluster.PollReply cut = poll(feed, now, first - 1);
     return cut.getLeaseNs() > 0 && cut.getTo() < second;
   }

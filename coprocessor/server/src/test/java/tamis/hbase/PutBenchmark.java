@@ -44,7 +44,7 @@ import tamis.pb.Cluster;
 public final class PutBenchmark {
   private static final int BATCH = 100;
   private static final int BATCH_THREADS = 2;
-  private static final long WARM_UP_NS = TimeUnit.SECONDS.toNanos(2); // of each table: Java compiles both processes
+  private static final long WARM_UP_NS = TimeUnit.SECONDS.toNanos(2); // for each table: Java compiles both processes
   private static final long GET_EVERY_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
   /** The kind of a client's writes. */
@@ -73,8 +73,8 @@ public final class PutBenchmark {
     final double perSecond;
     final double p50;
     final double p99;
-    final double getP99; // of a reader beside the writers
-    final double cpu; // of the server, microseconds a row
+    final double getP99; // the time of a reader beside the writers
+    final double cpu; // processor time of the server, microseconds a row
     final double allocated; // KiB a row
     final double logged; // bytes a row
     final double turnedAway; // writes

@@ -84,7 +84,7 @@ public final class RegionForTest implements AutoCloseable {
     region = HRegion.newHRegion(CommonFSUtils.getTableDir(root, descriptor.getTableName()), wals.getWAL(info),
         FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
     region.setCoprocessorHost(new RegionCoprocessorHost(region, server, conf));
-    region.getMVCC().advanceTo(region.initialize()); // as a server does
+    region.getMVCC().advanceTo(region.initialize()); // a server does so
     if (observer().indexed() != null) RegionIndexes.complete(observer().indexed());
   }
 

@@ -168,7 +168,7 @@ class ReplicationTest {
           for (Cell cell : edit) assertFalse(CellUtil.matchingFamily(cell, IndexedTable.FAMILY));
         }
         apply(target, edits);
-        if (random.nextInt(4) == 0) apply(target, edits); // who got no answer sends it again
+        if (random.nextInt(4) == 0) apply(target, edits); // a client that got no answer sends it again
         if (random.nextInt(5) == 0) target.region.flush(true);
         tamis.pb.Cluster.RegionCheck check = Checker.check(indexed, rows -> true);
         String what = "seed " + seed + " step " + i + ": " + check;

@@ -237,7 +237,7 @@ public final class RightsDrive {
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
       revoke(connection, "carol");
     }
-    TimeUnit.SECONDS.sleep(6); // what was asked is kept for 5
+    TimeUnit.SECONDS.sleep(6); // answers about rights are kept for 5
     expect("carol", "a poll afterwards", "0 regions", RightsDrive::poll);
     expect("carol", "a search afterwards", "denied", connection -> search(connection, 1, 1, "a"));
   }

@@ -212,7 +212,7 @@ public final class ZombieDrive {
         hold = true;
         cluster.run("cut", "master", role);
         if (mastersGiveUp()) {
-          admin.move(old.getRegion().getEncodedNameAsBytes()); // what the master cannot tell it
+          admin.move(old.getRegion().getEncodedNameAsBytes()); // the master cannot tell it this
         } else {
           expire(old.getServerName());
         }

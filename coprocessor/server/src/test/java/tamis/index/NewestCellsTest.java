@@ -30,7 +30,7 @@ class NewestCellsTest {
   }
 
   private static void write(RegionForTest test, Random random) throws Exception {
-    byte[] row = row(random.nextInt(ROWS - 1)); // of the last one there is nothing
+    byte[] row = row(random.nextInt(ROWS - 1)); // the last row has nothing
     long timestamp = 1000 + random.nextInt(40);
     byte[] qualifier = Bytes.toBytes(QUALIFIERS[random.nextInt(QUALIFIERS.length)]);
     Delete delete = new Delete(row);

@@ -47,7 +47,7 @@ class RowLocksTest {
       RowLocks.Held theirs = RowLocks.acquire(1, rows(5000, 50_000), 0);
       assertNotNull(theirs);
       theirs.release();
-      RowLocks.Held same = RowLocks.acquire(2, rows(0, 5000), 0); // of another region
+      RowLocks.Held same = RowLocks.acquire(2, rows(0, 5000), 0); // rows of another region
       assertNotNull(same);
       same.release();
       return null;

@@ -265,7 +265,7 @@ class SearchCostTest {
     test.region.flush(true);
     assertEquals(0, tooDear(new BranchStreams.Choice()));
     BranchStreams.Choice early = new BranchStreams.Choice();
-    early.probeEntries = 16; // what the files say decides more often
+    early.probeEntries = 16; // the files' estimate decides more often
     assertEquals(0, tooDear(early));
   }
 

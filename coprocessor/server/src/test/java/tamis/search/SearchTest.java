@@ -439,9 +439,9 @@ public class SearchTest {
       test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r1"))
                           .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v")));
       byte[] values = encoded(Value.text("v"));
-      byte[][] garbage = {region.keys.entry(1, values, Bytes.toBytes("t")), // of a row behind the region's end
-          region.keys.entry(9, values, Bytes.toBytes("r1")), // of an index that is no more
-          Key.concat(Bytes.toBytes("q"), region.keys.entry(1, values, Bytes.toBytes("r1")))}; // of another region
+      byte[][] garbage = {region.keys.entry(1, values, Bytes.toBytes("t")), // an entry of a row after the region's end
+          region.keys.entry(9, values, Bytes.toBytes("r1")), // an entry of an index that is no more
+          Key.concat(Bytes.toBytes("q"), region.keys.entry(1, values, Bytes.toBytes("r1")))}; // another region's
       List<byte[]> before = test.entries();
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       for (byte[] key : garbage) {

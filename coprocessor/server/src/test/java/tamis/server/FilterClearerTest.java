@@ -67,7 +67,7 @@ import tamis.table.Value;
 class FilterClearerTest {
   private static final byte[] A = Bytes.toBytes("a");
   private static final int CELLS = 64;
-  private static long clock = 1000; // of time stamps: a put at that of a tombstone would not show
+  private static long clock = 1000; // time stamps: a put at that of a tombstone would not show
 
   private interface Hook {
     void run() throws Exception;

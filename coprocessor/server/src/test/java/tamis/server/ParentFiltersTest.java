@@ -135,7 +135,7 @@ class ParentFiltersTest {
         if (i % 2 == 0) put(split.upper, "y", "x other");
         else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
       }
-      assertFalse(split.excludes("x high")); // of row z, which the parent had
+      assertFalse(split.excludes("x high")); // a value of row z, which the parent had
     }
   }
 

@@ -44,7 +44,7 @@ class RegionFiltersTest {
   private final List<IndexedRegion> open = new ArrayList<>();
   private final ArrayDeque<Runnable> work = new ArrayDeque<>();
   private long now;
-  private long tick; // what each look at the clock takes
+  private long tick; // the time that each look at the clock takes
   private long limit = COUNTERS + 16;
   private final RegionFilters filters = new RegionFilters(() -> open, work::add, () -> limit, () -> now += tick);
 

@@ -138,7 +138,7 @@ class RegionIndexesTest {
   @Test
   void regionIsAnnouncedAndCountedWhileOthersAreBuilt() throws Exception {
     IndexedRegion[] built = {region("a", "b"), region("b", "c"), region("c", "d")};
-    for (IndexedRegion region : built) region.building.lock(); // as who builds
+    for (IndexedRegion region : built) region.building.lock(); // a builder holds it
     try {
       for (IndexedRegion region : built) state.opener.opened(region);
       await(()

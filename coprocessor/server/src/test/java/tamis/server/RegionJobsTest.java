@@ -144,7 +144,7 @@ class RegionJobsTest {
       assertTrue(TestServer.state().indexes.rebuild(region, 1, rows -> true));
       Cluster.RegionCheck rebuilt = check(test);
       assertEquals("0 missing, 0 foreign, 0 not in filters", problems(rebuilt), rebuilt.toString());
-      assertEquals(1, rebuilt.getGarbage()); // of the index that is no more: a compaction takes it
+      assertEquals(1, rebuilt.getGarbage()); // an entry of the index that is no more: a compaction takes it
       assertEquals(300, rebuilt.getEntries());
       test.region.flush(true);
       test.region.compact(true);

@@ -94,7 +94,7 @@ class RegionServersTest {
     poll(state());
     WeakReference<IndexObserver> observer = new WeakReference<>(test.observer());
     test.region.getCoprocessorHost().preClose(false);
-    poll(state()); // of the closing, so that the next opening takes writes at once
+    poll(state()); // it learns of the closing, so that the next opening takes writes at once
     test.region.close();
     if (forgets) {
       Fault.only(Fault.STATE_FORGOTTEN_WITH_LAST_REGION);

@@ -75,7 +75,7 @@ class RightsTest {
     }
   }
 
-  private static long job = 1L << 40; // those of other tests are drawn
+  private static long job = 1L << 40; // numbers of other tests are drawn
 
   private RegionServerState state;
   private RegionForTest test;

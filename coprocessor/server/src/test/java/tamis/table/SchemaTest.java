@@ -14,7 +14,7 @@ import tamis.pb.Table;
 import tamis.shaded.protobuf.ByteString;
 
 class SchemaTest {
-  private static final int UNKNOWN = 99; // as the numbers of a later version are
+  private static final int UNKNOWN = 99; // like the numbers of a later version
 
   private static Table.Schema.Builder schema(Table.Index.Builder index) {
     Table.Schema.Builder schema = Table.Schema.newBuilder().setId(1).setName("t").setVersion(1);
