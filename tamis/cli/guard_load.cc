@@ -60,15 +60,22 @@ Status AwaitOthers(const GuardArguments& arguments, FilterRebuild* rebuild) {
   return PauseAndKeep(std::chrono::seconds(arguments.settle_s), rebuild);
 }
 
-// The capacity of the present filter of this key; 0 = there is none.
+// The capacity of the present filter of this key; 0 = there is none. A filter without GUARD is an
+// error: it is believed also where adds may be lost, and a rebuild does not change that.
 Result<uint64_t> CapacityOf(RedisConnection* connection, const std::string& key) {
   TAMIS_ASSIGN_OR_RETURN(const RedisReply info, connection->Ask({"TAMIS.INFO", key}));
   if (info.is_error() && info.text() == "ERR not found") return uint64_t{0};
   if (info.is_error()) return connection->ErrorOf(info);
+  uint64_t capacity = 0;
   for (size_t i = 0; i + 1 < info.size(); i += 2) {
-    if (info.text(i) == "Capacity") return static_cast<uint64_t>(info.integer(i + 1));
+    if (info.text(i) == "Capacity") capacity = static_cast<uint64_t>(info.integer(i + 1));
+    if (info.text(i) == "Guard" && info.integer(i + 1) == 0) {
+      return FailedPrecondition("cannot load the filter \"" + key +
+                                "\": it was made without GUARD, so it refuses rows whose adds were "
+                                "lost in a restart; UNLINK it, then load makes one with GUARD");
+    }
   }
-  return uint64_t{0};
+  return capacity;
 }
 
 // Ends a rebuild that its program left behind, when it was killed or the server restarted. A
@@ -109,9 +116,8 @@ Status EndAbandoned(const GuardArguments& arguments, RedisConnection* connection
 
 Result<FilterRebuild> BeginRebuild(const GuardArguments& arguments, RedisConnection* connection) {
   FilterRebuild::Options options{arguments.fpr, arguments.capacity, arguments.type};
-  if (options.capacity == 0) {
-    TAMIS_ASSIGN_OR_RETURN(options.capacity, CapacityOf(connection, arguments.key));
-  }
+  TAMIS_ASSIGN_OR_RETURN(const uint64_t present, CapacityOf(connection, arguments.key));
+  if (options.capacity == 0) options.capacity = present;
   if (options.capacity == 0) {
     return InvalidArgument("cannot make the filter \"" + arguments.key +
                            "\": say with --capacity for how many rows");

@@ -20,6 +20,11 @@ Status FilterFollower::ReadPlace(std::string* mark) {
   for (size_t i = 0; i + 1 < info->size(); i += 2) {
     if (info->text(i) == "Mark") *mark = info->text(i + 1);
     if (info->text(i) == "Generation") generation_ = std::to_string(info->integer(i + 1));
+    if (info->text(i) == "Guard" && info->integer(i + 1) == 0) {
+      return FailedPrecondition("cannot follow the filter \"" + key_ +
+                                "\": it was made without GUARD, so it refuses rows whose adds were "
+                                "lost in a restart; UNLINK it, then load one");
+    }
     if (info->text(i) == "Window" && info->integer(i + 1) != 0) {
       return FailedPrecondition("cannot follow the filter \"" + key_ +
                                 "\": it was made with WINDOW, so a row whose change is to be "

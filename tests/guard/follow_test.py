@@ -170,7 +170,7 @@ def other_places_are_refused():
         assert client("TAMIS.CHECK", "rows", "a") == [1]
         assert "line 1 of the feed" in follow(server.path, "a\n", "6", expect=1)
         client("DEL", "rows")
-        assert client("TAMIS.RESERVE", "rows", "0.01", "100", "WINDOW", "60") == "OK"
+        assert client("TAMIS.RESERVE", "rows", "0.01", "100", "WINDOW", "60", "GUARD") == "OK"
         assert "made with WINDOW" in follow(server.path, "+a\n=6\n", "5", expect=1)
 
 

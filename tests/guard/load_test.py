@@ -409,6 +409,22 @@ def other_keys_are_refused(fixture):
         fixture.verified(guard)
 
 
+def filter_without_guard(fixture):
+    """It would be believed after a restart that lost adds, loaded or not."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        assert client("TAMIS.RESERVE", "rows", "0.001", "20000") == "OK"
+        for capacity in ((), ("--capacity", "5000")):
+            message = guard("load", "--query", QUERY, "--database", fixture.postgres.dsn, *capacity, expect=1)
+            assert "without GUARD" in message and "UNLINK" in message, message
+            assert rebuild_state(client) == b"none"
+        assert "without GUARD" in guard("follow", "--after", "", expect=1)
+        assert client("UNLINK", "rows") == 1
+        fixture.load(guard)
+        assert check(client, "1", "absent") == [1, 0]
+
+
 def rows_that_a_policy_hides(fixture):
     """PostgreSQL leaves them out in silence, unless it is told to fail."""
     fixture.empty()
@@ -673,6 +689,7 @@ def main():
         failures_leave_the_old_filter(fixture)
         frames_are_refused(fixture)
         other_keys_are_refused(fixture)
+        filter_without_guard(fixture)
         rows_that_a_policy_hides(fixture)
         queries_of_any_column(fixture)
         keys_with_any_bytes(fixture)
