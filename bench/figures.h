@@ -34,9 +34,9 @@ inline double Median(std::vector<double> figures) {
 }
 
 struct BenchmarkFigure {
-  std::string work;    // what is done
-  std::string beside;  // what it is compared with; may be empty
-  std::string now;     // what was measured, of both sides, with units; may be empty
+  std::string work;    // the work that is done
+  std::string beside;  // the work that it is compared with; may be empty
+  std::string now;     // measured, for both sides, with units; may be empty
   std::string ratio;   // the number that carries over to another machine, such as "1.13x"
   std::string goal;    // a bound of `ratio`, such as "<= 1.6x"; empty: there is none
 };

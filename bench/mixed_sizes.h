@@ -1,6 +1,6 @@
 // Measures regions of many sizes, of 1,000 to 1,000,000 distinct values: the false-positive rate of
 // absent values, and the memory of each value. The filters are those of the region server: counted,
-// counted anew to fit their values, and sent to a coordinator.
+// counted again to fit their values, and sent to a coordinator.
 #pragma once
 
 namespace tamis {

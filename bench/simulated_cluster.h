@@ -113,7 +113,7 @@ class SimulatedCluster {
 
   std::vector<SimulatedServer> servers;
   std::vector<SimulatedRegion> regions;
-  EmptyCluster cluster;  // as a coordinator sees it
+  EmptyCluster cluster;  // the coordinator's view of it
 
  private:
   std::string KeyAt(size_t i) const;
@@ -124,7 +124,7 @@ class SimulatedCluster {
   static std::pair<int64_t, int64_t> RangeOf(const SimulatedRegion& region, size_t index);
 
   const SchemaPtr schema_;
-  std::vector<SplitGeometry> geometries_;  // of the indexes
+  std::vector<SplitGeometry> geometries_;  // geometries of the indexes
 };
 
 }  // namespace tamis

@@ -23,9 +23,9 @@ typedef struct TamisAnswer {
   TamisRequest* request;
   List* types;  // TamisType of each column
   bool has_header;
-  int count;            // of the values of a row
+  int count;            // the number of the values of a row
   StringInfoData row;   // the current one
-  TamisScalar* values;  // of it
+  TamisScalar* values;  // values of one row
   uint64 row_number;    // from 1
   bool is_complete;
   Jsonb* last_record;  // once it is complete

@@ -6,7 +6,7 @@
 // raised below one of its functions. Host names are resolved here, since libcurl would start a
 // thread for that.
 //
-// A request belongs to the memory context in which it was made. When that is reset, in good order
+// A request belongs to the memory context in which it was made. When that is reset, after success
 // or by an error, the request ends, and with an answer that was not read to its end its connection:
 // the server then cancels the statement.
 #pragma once

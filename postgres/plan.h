@@ -20,7 +20,7 @@ typedef enum TamisPlanPart {
 // How an entry is made of the values of a row.
 typedef enum TamisOutput {
   kTamisOneColumn,  // one value
-  kTamisSum,        // of bigint: two values, quotients and remainders by 2^32, exact as numeric
+  kTamisSum,        // for bigint: two values, quotients and remainders by 2^32, exact as numeric
   kTamisAverage     // those and the count
 } TamisOutput;
 

@@ -31,8 +31,8 @@ typedef struct TamisSql {
   // Made.
   List* parameters;  // Expr
   List* types;       // TamisType, one for each of the parameters
-  int terms;         // of the conditions
-  int values;        // of the arrays that are constants
+  int terms;         // the number of conditions
+  int values;        // the number of arrays that are constants
 } TamisSql;
 
 typedef enum TamisReach {

@@ -23,9 +23,9 @@ typedef struct TamisSettings {
   char* key;    // NULL: there is no certificate
   char* token;  // NULL: none is sent
   int connect_timeout_ms;
-  int timeout_ms;         // of a statement, 0: the server's own limit
+  int timeout_ms;         // for a statement, 0: the server's own limit
   int change_timeout_ms;  // 0: none
-  int buffer_kb;          // of rows that came and were not taken; then the server waits
+  int buffer_kb;          // bound of rows that came and were not taken; then the server waits
   bool invalid_text_is_null;
   bool updatable;
   bool async_capable;

@@ -26,7 +26,7 @@ typedef struct TamisColumn {
   bool computed;
 } TamisColumn;
 
-typedef struct TamisOrder {  // of the key, or of an index
+typedef struct TamisOrder {  // the order of the key, or of an index
   int count;
   int* columns;
   bool has_all_rows;

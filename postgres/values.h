@@ -20,7 +20,7 @@
 
 typedef struct TamisReader {
   TamisType type;
-  Oid pg_type;  // as declared
+  Oid pg_type;  // the declared type
   bool is_domain;
   int32 typmod;
   bool is_plain;  // read here; else by the input function

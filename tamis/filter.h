@@ -77,7 +77,7 @@ typedef struct tamis_filter_options {
   const char* type;   // a tamis_filter_type's name
   uint64_t capacity;  // keys that it holds at the rate below, 1 to 2^31
   double fpr;         // false-positive rate when it holds that many, 1e-9 to 0.5
-  uint64_t seed;      // of the hash: 0 will do, tamis_random_seed() where strangers choose the keys
+  uint64_t seed;  // the hash's seed: 0 will do, tamis_random_seed() where strangers choose the keys
 } tamis_filter_options;
 
 typedef struct tamis_key {
@@ -124,8 +124,8 @@ TAMIS_API void tamis_bytes_free(void* bytes);
 TAMIS_API tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size);
 // TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it; TAMIS_FAILED_PRECONDITION
 // when its type does not erase, or has layers and the key cannot be told from those of another one,
-// which a filter built anew does not have. REQUIRES: the key was inserted more often than erased; a
-// filter cannot tell a key that it takes for another one.
+// which a filter built again does not have. REQUIRES: the key was inserted more often than erased;
+// a filter cannot tell a key that it takes for another one.
 TAMIS_API tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size);
 // 0: certainly not. 1: perhaps. -1: an error (a NULL was passed).
 TAMIS_API int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size);
@@ -155,7 +155,7 @@ TAMIS_API tamis_code tamis_filter_clear(tamis_filter* filter);  // not of a fixe
 typedef struct tamis_filter_info {
   const tamis_filter_type* type;
   uint64_t count;       // keys inserted and not erased, repeated ones too
-  uint64_t size_bytes;  // of memory
+  uint64_t size_bytes;  // bytes of memory
   uint64_t seed;
 } tamis_filter_info;
 

@@ -103,8 +103,8 @@ T Await(Executor* executor, Start&& start) {
 // Returns when `duration` has passed. Blocks like WaitFor, which runs the tasks of a SimExecutor
 // meanwhile.
 inline void Sleep(Executor* executor, Duration duration) {
-  Executor::Waiter nobody;
-  executor->WaitFor(&nobody, executor->Now() + duration);
+  Executor::Waiter never_woken;
+  executor->WaitFor(&never_woken, executor->Now() + duration);
 }
 
 }  // namespace tamis

@@ -14,7 +14,7 @@ namespace tamis {
 
 struct TraceContext {
   std::string parent;  // "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; empty: none
-  std::string state;   // of vendors; may be empty
+  std::string state;   // the state of vendors; may be empty
 
   bool empty() const { return parent.empty(); }
   friend bool operator==(const TraceContext&, const TraceContext&) = default;

@@ -54,7 +54,7 @@ class BatchWriter {
 
   struct Batch {
     std::vector<Write> writes;
-    std::vector<uint64_t> lines;  // of the records
+    std::vector<uint64_t> lines;  // lines of the records
     std::set<std::string> keys;
     size_t size_bytes = 0;
   };

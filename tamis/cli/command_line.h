@@ -24,7 +24,7 @@ struct OptionDescription {
   std::string help;
   std::string value;               // "TEXT", "UINT"; empty: a flag
   std::string default_value;       // empty: none is told
-  std::vector<std::string> words;  // what can be given, where that is known
+  std::vector<std::string> words;  // words that can be given, where they are known
   bool required = false;
   bool repeated = false;
 };

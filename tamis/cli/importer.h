@@ -1,7 +1,7 @@
 // Importer: puts the records of a stream into a table.
 //
 // The columns of a new table are those of the CSV header or of the first 1,000 records (or 8 MB of
-// them), and those that are declared, all in lower_snake; fields that come later are counted and
+// them), plus the declared columns, all in lower_snake; fields that come later are counted and
 // left out. A declared column that the header, or a whole short file, lacks is an error. A present
 // table is kept if the declarations agree with it. A new table without a row is dropped when the
 // import fails. Records are read while the batch before them is written.
@@ -30,7 +30,7 @@ struct ImportOptions {
   CsvOptions csv;
   TableOptions definition;
   bool skip_bad = false;     // a bad record is reported and left out; else it stops the import
-  uint64_t input_bytes = 0;  // of the file, for the progress; 0 = not known
+  uint64_t input_bytes = 0;  // the file's size, for the progress; 0 = not known
   const std::atomic<bool>* cancelled = nullptr;
 };
 

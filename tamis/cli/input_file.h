@@ -24,7 +24,7 @@ class InputFile : public std::streambuf {
   // From now on the input ends when `cancelled` becomes true.
   void StopWhen(const std::atomic<bool>* cancelled) { cancelled_ = cancelled; }
 
-  uint64_t size_bytes() const { return size_bytes_; }  // of a regular file; 0 = not known
+  uint64_t size_bytes() const { return size_bytes_; }  // the size of a regular file; 0 = not known
   // Why reading ended before the end; ok when it did not.
   const Status& status() const { return status_; }
 

@@ -38,7 +38,7 @@ class LineReader {
   uint64_t seed_;
   bool at_end_ = false;
   std::vector<char> text_;  // the lines, and the beginning of the next one
-  size_t end_ = 0;          // of what was read
+  size_t end_ = 0;          // the end of what was read
   // Where each line begins, and at last where the unfinished one does. Longer than that: the rest
   // is room.
   std::vector<uint32_t> starts_;

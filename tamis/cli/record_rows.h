@@ -30,7 +30,7 @@ class RecordRows {
   void NoteText(const Record& record, const Field& field);
 
   const SchemaPtr schema_;
-  std::map<std::string, uint32_t> positions_;   // of the columns, by name
+  std::map<std::string, uint32_t> positions_;   // positions of the columns, by name
   std::vector<bool> given_;                     // the columns that a record had a field for
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
   uint64_t not_utf8_ = 0;                       // texts

@@ -32,7 +32,7 @@ class ScratchDatabase {
 
   struct Definition {
     TableSchema schema;
-    std::vector<std::string> problems;  // what a table of a store cannot have
+    std::vector<std::string> problems;  // why no table of a store can have it
   };
   // The table that the statement made here.
   Definition ReadDefinition(const std::string& table, const std::string& sql);

@@ -40,7 +40,7 @@ class Shell {
 
   Connection* connection_;
   Options options_;
-  Explain total_;  // of all searches so far, while explaining
+  Explain total_;  // sums of all searches so far, while explaining
   uint64_t searches_ = 0;
   bool quit_ = false;
 };

@@ -31,7 +31,7 @@ struct CheckReport {
   void Note(std::string problem);  // unless there are many already
   void Add(const CheckReport& other);
   std::string ToString() const;
-  std::string Summary() const;  // what is wrong, in a line
+  std::string Summary() const;  // the faults, in a line
 };
 
 }  // namespace tamis

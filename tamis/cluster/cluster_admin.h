@@ -77,19 +77,19 @@ struct Finding {
   };
   Kind kind = Kind::kFine;
   std::vector<std::string> subjects;  // "region server a:16020"
-  std::string text;                   // what is so of each of them, and what to do
+  std::string text;                   // the finding about each of them, and its remedy
 };
 
 struct JobSpec {
   enum class Kind {
     kCheck,         // compares every row of the table with every index and every filter
     kRebuildIndex,  // makes the entries and filters of the index (all of the table when it names
-                    // none) agree with the rows, whatever they were, while the table is in use;
-                    // ended when they do, for coordinators too
-    kFitCells,      // makes the cells of the index anew by the values that it holds now, or removes
-                    // them; ended when the schema is changed. Regions follow in the background
-    kBalance,       // moves regions until all servers have about as many
-    kCompact,       // drops garbage from the whole store
+                    // none) agree with the rows, while the table is in use; ends when coordinators
+                    // have the corrected filters
+    kFitCells,  // makes the cells of the index again by the values that it holds now, or removes
+                // them; ends when the schema is changed. Regions follow in the background
+    kBalance,   // moves regions until all servers have about as many
+    kCompact,   // drops garbage from the whole store
   };
   Kind kind = Kind::kCheck;
   std::string table = {};         // kCheck, kRebuildIndex, kFitCells

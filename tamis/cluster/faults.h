@@ -13,22 +13,22 @@ struct Faults {
   bool own_flips_only = false;          // a put waits for its own flips, not for those of others
   bool no_lease_wait = false;           // a put does not wait for leases to run out
   bool no_open_wait = false;            // a region opened after a crash acknowledges at once
-  bool no_close_event = false;          // closing a region is not told
+  bool no_close_event = false;          // closing a region is not reported
   bool proof_as_of_answer = false;      // a proof of ownership counts from when its answer came
   bool lease_beyond_proof = false;      // leases are granted beyond the proof of ownership
   bool search_beyond_proof = false;     // searches are answered beyond it
   bool early_close_in_order = false;    // a region closed before its opening wait is over was
-                                        // closed in good order all the same
+                                        // closed cleanly all the same
   bool expired_lease_excludes = false;  // a coordinator believes its copy when the lease is over
   bool ignore_sequence = false;         // a reply is applied whatever its numbers: late ones, too
   bool lease_for_cut_reply = false;     // a reply that was cut grants a lease all the same
   bool newer_projections = false;       // one that was cut carries bits younger than its events
-  bool parts_without_replay = false;    // flips behind the number of a part are not applied to it
+  bool parts_without_replay = false;    // flips after the number of a part are not applied to it
   bool no_coverage_check = false;       // a search is complete when the answers are in
   bool stale_bounds = false;            // a search in an order believes bounds without a lease
   bool unknown_bounds = false;          // it takes a region of unknown bounds for one without rows
   bool stop_before_bounds = false;      // it gives rows before regions that may have earlier ones
-  bool no_row_verification = false;     // what the index says is returned
+  bool no_row_verification = false;     // rows are returned as the index gives them
   bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
   bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
   bool page_added_twice = false;        // groups are added, and the page is asked for again

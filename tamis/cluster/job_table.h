@@ -24,7 +24,7 @@ class JobTable {
  private:
   mutable std::mutex mutex_;
   uint64_t next_ = 1;
-  std::map<uint64_t, JobInfo> jobs_;  // those that run, and the last ones that have ended
+  std::map<uint64_t, JobInfo> jobs_;  // running jobs, and the last ones that have ended
 };
 
 }  // namespace tamis

@@ -14,7 +14,7 @@ namespace tamis {
 
 class RegionId {
  public:
-  constexpr RegionId() = default;  // of no region
+  constexpr RegionId() = default;  // the id of no region
   // REQUIRES: IsValid(number).
   explicit constexpr RegionId(uint64_t number) : number_(number) { assert(IsValid(number)); }
 

@@ -32,8 +32,8 @@ struct Clearing {
 
 // The result of its search.
 struct Cleared {
-  std::vector<uint32_t> empty = {};      // of the cells
-  std::vector<uint32_t> undecided = {};  // of the cells: a later round names them again
+  std::vector<uint32_t> empty = {};      // cells without entries
+  std::vector<uint32_t> undecided = {};  // cells that a later round names again
   bool range_known = false;
   std::optional<ValueRange> range = {};  // nullopt: there is no entry
 };

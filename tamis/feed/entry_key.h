@@ -12,7 +12,7 @@
 namespace tamis {
 
 struct EntryKey {
-  std::vector<uint64_t> hashes;  // of every leading prefix of the encoded values
+  std::vector<uint64_t> hashes;  // the hash of every leading prefix of the encoded values
   std::string first;             // the first encoded value, for the range
 };
 

@@ -2,7 +2,7 @@
 //
 // A counter takes four bits; coordinators need one bit. A filter whose counters do not fit the
 // budget keeps bits alone. It excludes regions as well as before, but a removed value keeps its
-// bits until so many removals were ignored that the filter is counted anew (RecountRule). It gets
+// bits until so many removals were ignored that the filter is counted again (RecountRule). It gets
 // counters again once they fit. Memory for bits is never refused, so the budget can be exceeded by
 // the size of the bits.
 //

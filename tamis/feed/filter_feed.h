@@ -106,7 +106,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t Last() const;  // number of the last event
 
-  size_t EventBytes() const;  // of the events that are kept
+  size_t EventBytes() const;  // bytes of the events that are kept
   size_t EventCount() const;
 
   // A coordinator that polls.

@@ -13,7 +13,7 @@
 // and would take the room of other removals.
 //
 // Memory is bounded: kMost distinct values in each of two maps. A removal beyond that is forgotten:
-// its bits stay until the filter is counted anew.
+// its bits stay until the filter is counted again.
 //
 // Threads: exclusive access.
 #pragma once
@@ -32,7 +32,7 @@ class HeldRemovals {
   // has the same bound.
   static constexpr size_t kMost = size_t{1} << 16;
 
-  using Hashes = std::vector<uint64_t>;  // of one entry
+  using Hashes = std::vector<uint64_t>;  // the hashes of one entry
 
   // An entry is about to be added. True: a removal with the same values was held and is dropped;
   // the caller must not count the entry.

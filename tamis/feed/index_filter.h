@@ -13,20 +13,20 @@
 // Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
 // then wait in the feed for WaitFor() of every entry that the row holds afterwards.
 //
-// Where the index has a cell map, a generation has one bit a cell besides: some entry may fall into
-// the cell. A removal leaves the bit, and it leaves the smallest and largest value. A clearer finds
-// out later, by a search of the sorted index, what has become empty, and narrows both. An insert
-// into an occupied cell flips nothing and waits for nothing, and the search does not see it before
-// its commit; so a cell is cleared, and the range narrowed, only by this protocol:
+// Where the index has a cell map, a generation has one bit per cell besides: some entry may fall
+// into the cell. A removal leaves the bit, and it leaves the smallest and largest value. A clearer
+// finds out later, by a search of the sorted index, what has become empty, and narrows both. An
+// insert into an occupied cell flips nothing and waits for nothing, and the search does not see it
+// before its commit; so a cell is cleared, and the range narrowed, only by this protocol:
 //
 //   (a) a write registers before its commit, by Add, and leaves after it, by Leave. A write whose
-//       outcome is unknown never leaves: it is registered until the entries are counted anew, from
+//       outcome is unknown never leaves: it is registered until the entries are counted again, from
 //       a snapshot that shows the write if it stands
 //   (b) BeginClearing, under the mutex, names only cells for which no write is registered, and
 //       keeps the values of the writes that are; none while a write is whose values are not kept
 //   (c) the clearer searches a snapshot of the index that is taken after that. It skips entries of
-//       rows outside of the region, and takes what it has not found empty after some entries as
-//       occupied
+//       rows outside of the region, and treats a cell as occupied unless it has been proven empty
+//       within some entries
 //   (d) EndClearing, under the mutex, clears only cells for which no write has registered since
 //       (b), and narrows only as far as the values of such writes, and of those of (b), allow
 //   (e) nothing is cleared while entries of rows may be missing in the index (HoldClearing), nor
@@ -56,10 +56,10 @@
 
 namespace tamis {
 
-// When removals that were ignored make a filter be counted anew. That reads all entries, so it
-// waits for some removals an entry, whatever there are of them. A counter that is full says yes to
-// a value that is gone only once all of its rows are, which are 15 removals at the least; in bits
-// alone each one may have left its value.
+// When ignored removals make a filter be counted again. A recount reads all entries, so it waits
+// until ignored removals reach a multiple of the entries, and at least `least`. A full counter says
+// yes to a value that is gone only after the value's last row has gone, which is after at least 15
+// removals; in a filter of bits alone each ignored removal may have left its value.
 struct RecountRule {
   uint64_t least = 100;   // removals, where the entries are few
   uint64_t an_entry = 4;  // 0: `least`, however many entries there are
@@ -123,8 +123,8 @@ class IndexFilter {
   // damaged or not of this index, or there is no memory for them. REQUIRES: the snapshot counts
   // exactly the entries that stand.
   bool RestoreGeneration(std::string_view bytes);
-  // The published generation is to be replaced by one counted anew: it has three layers or more, or
-  // is less than a quarter full although its entries were counted or as many were added as would
+  // The published generation is to be replaced by one counted again: it has three layers or more,
+  // or is less than a quarter full although its entries were counted or as many were added as would
   // have filled it; or too many removals were ignored; or memory has become short, or is so no
   // longer; or the published one had to be dropped for want of memory; or the writes of unknown
   // outcome leave little room for others.
@@ -170,7 +170,7 @@ class IndexFilter {
   }
 
   bool building() const;     // the next generation
-  size_t SizeBytes() const;  // of both
+  size_t SizeBytes() const;  // bytes of both
 
   // The bits from where `from` says, of the filter or of the cells, at most so many bytes of them,
   // but one word at the least; all that there are when `from` names another generation. nullopt
@@ -218,8 +218,8 @@ class IndexFilter {
   std::optional<NextGeneration> next_;
   uint64_t generations_ = 0;
   bool retired_ = false;
-  bool spoilt_ = false;   // bits of current_ may be set that coordinators are never told of
-  bool missing_ = false;  // what was published was dropped for that
+  bool spoilt_ = false;   // bits of current_ may be set that are never reported to coordinators
+  bool missing_ = false;  // a published generation was dropped for that
 
   std::shared_ptr<const CellMap> cell_map_;
   ClearingRounds rounds_;

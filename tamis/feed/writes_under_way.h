@@ -2,7 +2,7 @@
 // have committed yet. A search of the index need not find them, so nothing may be concluded from
 // what it does not find there.
 //
-// A write whose outcome is unknown stays, until the entries are counted anew. Memory is bounded: a
+// A write whose outcome is unknown stays, until the entries are counted again. Memory is bounded: a
 // write for whose values there is no room is only counted, and as long as it has not left it may
 // add entries with any values.
 //
@@ -38,7 +38,7 @@ class WritesUnderWay {
     if (auto write = writes_.find(ticket); write != writes_.end()) Erase(write);
   }
 
-  // The entries are to be counted anew from a snapshot that shows the writes so far.
+  // The entries are to be counted again from a snapshot that shows the writes so far.
   void Mark() {
     marked_ = last_;
     unlisted_marked_ = unlisted_;
@@ -98,11 +98,11 @@ class WritesUnderWay {
 
   Ticket last_ = 0;
   Writes writes_;
-  size_t bytes_ = 0;  // of writes_
+  size_t bytes_ = 0;  // bytes of writes_
   uint64_t unlisted_ = 0;
   Ticket unlisted_since_ = 0;     // when there were none before
   Ticket marked_ = 0;             // the last one when Mark was called
-  uint64_t unlisted_marked_ = 0;  // of those up to it
+  uint64_t unlisted_marked_ = 0;  // the number of unlisted ones up to it
   Ticket forgotten_ = 0;
 };
 

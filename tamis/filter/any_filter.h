@@ -91,7 +91,7 @@ class AnyFilter {
   double Fill() const;
   double ExpectedFpr() const;
   // The number of erases that changed nothing because more than one layer may contain the key. The
-  // keys of these erases remain until the filter is built anew. 0 for types without such layers.
+  // keys of these erases remain until the filter is built again. 0 for types without such layers.
   uint64_t StuckErases() const;
   uint64_t seed() const;
 

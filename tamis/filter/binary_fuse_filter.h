@@ -1,6 +1,6 @@
 // A binary fuse filter: an approximate set of 64-bit hashes that is built once, of all its keys.
 //
-// Choose it when the set never changes, or is built anew when it does: it is the smallest here
+// Choose it when the set never changes, or is built again when it does: it is the smallest here
 // (docs/FILTERS.md#choosing).
 //
 //   Layout      segments of 2^s fingerprints of F bits        (docs/FORMATS.md#binary-fuse)
@@ -10,7 +10,7 @@
 //   Insert      none                   Erase  none
 //   Threads     const members may run concurrently; others need exclusive access
 //   Source      Graf and Lemire, JEA 2022, sections 3 and 4, 3-wise
-//               Differs: positions of a segment are drawn by XOR as there, from a hash mixed anew
+//               Differs: positions of a segment are drawn by XOR as there, from a hash mixed again
 //               at every attempt; keys may repeat
 //
 // Why three fingerprints: each key has three slots in neighbouring segments, and the XOR of what is

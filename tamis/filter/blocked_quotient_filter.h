@@ -136,7 +136,7 @@ class BlockedQuotientFilter {
 
   size_t SizeBytes() const { return words_.size_bytes() + spill_.words().size_bytes(); }
   uint64_t Count() const { return count_; }      // inserted and not erased
-  uint64_t Spilled() const { return spilled_; }  // of these, not in their line
+  uint64_t Spilled() const { return spilled_; }  // how many of these are not in their line
   double Fill() const;                           // keys over slots of the lines
   uint64_t LineCount() const { return words_.size() / kQuotientLineWords; }
   double ExpectedFpr() const;  // from the fill as it is
@@ -161,7 +161,7 @@ class BlockedQuotientFilter {
   QuotientLineSet lines() const {
     return {words_.data(), LineCount(), shape_.fingerprint_bits(), fingerprint_mask_};
   }
-  uint64_t* OwnedWords();  // what allocates, before anything is changed
+  uint64_t* OwnedWords();  // allocates, before anything is changed
   uint64_t* OwnedLine(const QuotientPlace& place) {
     return OwnedWords() + place.line * kQuotientLineWords;
   }
@@ -182,7 +182,7 @@ class BlockedQuotientFilter {
 
   uint64_t seed_;
   QuotientLineShape shape_;
-  uint32_t lost_bits_;  // of the fingerprints, by growing
+  uint32_t lost_bits_;  // bits of the fingerprints, lost by growing
   uint64_t fingerprint_mask_;
   uint64_t count_ = 0;
   uint64_t spilled_ = 0;

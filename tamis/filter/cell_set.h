@@ -1,6 +1,6 @@
 // CellSet: one bit for each cell of a CellMap, and its compressed bytes.
 //
-//   Memory      one bit a cell
+//   Memory      one bit per cell
 //   Bytes       Rice code of the gaps: about 5.5 bits for each cell that is set where one in 16 is,
 //               9.5 where one in 256 is (docs/FORMATS.md#cell-sets). They may come in parts, each
 //               of which covers a range of cells

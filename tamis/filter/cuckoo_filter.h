@@ -40,9 +40,9 @@ namespace tamis {
 class CuckooFilter {
  public:
   struct Options {
-    uint64_t capacity = 0;     // as in FilterOptions
+    uint64_t capacity = 0;     // FilterOptions::capacity
     double fpr = 0.01;         // decides the tags' width
-    uint64_t seed = 0;         // as in FilterOptions
+    uint64_t seed = 0;         // FilterOptions::seed
     uint32_t tag_bits = 0;     // 4 to 32; 0 = from fpr, at least 8. Narrower tags may fill up early
     bool semi_sorted = false;  // a bit less for each key, two to three times the time
   };

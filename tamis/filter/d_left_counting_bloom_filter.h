@@ -44,9 +44,9 @@ class DLeftCountingBloomFilter {
   static constexpr uint32_t kSubtables = DLeftLayout::kSubtables;
 
   struct Options {
-    uint64_t capacity = 0;      // as in FilterOptions
+    uint64_t capacity = 0;      // FilterOptions::capacity
     double fpr = 0.01;          // at capacity
-    uint64_t seed = 0;          // as in FilterOptions
+    uint64_t seed = 0;          // FilterOptions::seed
     uint32_t counter_bits = 4;  // 2 or 4
     bool grows = false;         // adds a table instead of refusing
   };
@@ -74,7 +74,7 @@ class DLeftCountingBloomFilter {
   double ExpectedFpr() const;                // from the cells in use
   uint64_t seed() const { return seed_; }
   size_t tables() const { return tables_.size(); }
-  uint64_t buckets() const { return layout_.buckets(); }  // of a subtable
+  uint64_t buckets() const { return layout_.buckets(); }  // buckets of a subtable
   uint32_t remainder_bits() const { return layout_.remainder_bits(); }
   // For each subtable, in all tables; reads all of them.
   std::array<uint64_t, kSubtables> CellsInUse() const;

@@ -17,7 +17,7 @@
 
 namespace tamis {
 
-// The numbers are stored; they never change. A kind that is laid out anew gets a new one: 7 was a
+// The numbers are stored; they never change. A kind that is laid out again gets a new one: 7 was a
 // d-left counting Bloom filter of other cells.
 enum class FilterKind : uint32_t {
   kBloom = 1,
@@ -41,7 +41,7 @@ std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo fi
 struct FilterHeader {
   FilterKind kind{};
   uint64_t seed = 0;
-  std::array<uint64_t, 10> parameters{};  // what they mean is the kind's
+  std::array<uint64_t, 10> parameters{};  // their meaning depends on the kind
 };
 
 inline constexpr size_t kFilterHeaderSize = 128;

@@ -14,7 +14,7 @@ namespace tamis {
 struct FilterOptions {
   uint64_t capacity = 0;  // keys that it holds at the rate below
   double fpr = 0.01;      // false-positive rate when it holds that many
-  uint64_t seed = 0;      // of the hash that makes 64-bit hashes of keys; kept in the bytes
+  uint64_t seed = 0;  // the seed of the hash that makes 64-bit hashes of keys; kept in the bytes
 
   static constexpr uint64_t kMaxCapacity = uint64_t{1} << 31;
   static constexpr double kMinFpr = 0x1p-30;

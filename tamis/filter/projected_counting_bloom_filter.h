@@ -55,7 +55,7 @@ class ProjectedCountingBloomFilter {
   void Clear();
 
   size_t SizeBytes() const { return bits_.size_bytes() + counters_.words().size_bytes(); }
-  size_t ReaderBytes() const { return bits_.size_bytes(); }  // what lookups touch
+  size_t ReaderBytes() const { return bits_.size_bytes(); }  // bytes that lookups touch
   uint64_t Count() const { return count_; }                  // inserted and not erased
   double Fill() const;                                       // share of counters above 0
   double ExpectedFpr() const;  // mean over the blocks as they are; reads all of them

@@ -61,7 +61,7 @@ class ScalableBloomFilter {
   static double LayerFpr(double fpr, uint32_t doublings);
 
   Options options_;
-  uint32_t doublings_ = 0;  // of the last layer's capacity
+  uint32_t doublings_ = 0;  // doublings of the last layer's capacity
   uint64_t count_ = 0;
   std::vector<BlockedBloomFilter> layers_;
 };

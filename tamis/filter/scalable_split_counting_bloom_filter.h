@@ -10,7 +10,8 @@
 //   MayContain  as a split counting filter, for each layer    Insert  never refuses
 //   Erase       exact when one layer matches. REQUIRES: inserted more often than erased
 //   Threads     const members may run concurrently; others need exclusive access
-//   Source      the split counting Bloom filter and its scalable form for region filters
+//   Source      Huang, Fang, Zhang: Split Counting Bloom Filter and its Application in
+//               Hbase Secondary Index, 2015, section 3.4 (layers)
 //               Differs: where a key goes and what an erase may touch, below
 //
 // A layer is open until half of its positions are in use. A key goes into the first layer that
@@ -95,7 +96,7 @@ class ScalableSplitCountingBloomFilter {
   std::vector<uint64_t> Projection(uint32_t layer) const { return layers_[layer].Projection(); }
 
   size_t SizeBytes() const;
-  static size_t LayerBytes(SplitGeometry geometry) {  // of each
+  static size_t LayerBytes(SplitGeometry geometry) {  // bytes of each
     return CounterArray::WordsFor(geometry.positions()) * sizeof(uint64_t);
   }
   uint64_t Count() const;      // inserted and not erased, stuck ones included

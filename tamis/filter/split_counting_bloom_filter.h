@@ -12,8 +12,9 @@
 //               that happens to one counter in 10^15 by chance, and to every value inserted 15
 //               times
 //   Threads     const members may run concurrently; others need exclusive access
-//   Source      the split counting Bloom filter and its scalable form for region filters
-//               Differs: counters stick instead of wrapping round; every slice mixes the hash anew
+//   Source      Huang, Fang, Zhang: Split Counting Bloom Filter and its Application in
+//               Hbase Secondary Index, 2015
+//               Differs: counters stick instead of wrapping round; every slice mixes the hash again
 #pragma once
 
 #include <string>

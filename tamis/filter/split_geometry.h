@@ -18,7 +18,7 @@ struct SplitGeometry {
 
   uint64_t positions() const { return uint64_t{slices} * slice_positions; }
 
-  // In [0, slice_positions). Every slice mixes the hash anew: with positions h1 + i h2 two keys
+  // In [0, slice_positions). Every slice mixes the hash again: with positions h1 + i h2 two keys
   // that agree in two slices would agree in all, a floor of n / m^2 under the false-positive rate.
   uint32_t Offset(uint64_t hash, uint32_t slice) const {
     return static_cast<uint32_t>(

@@ -70,8 +70,8 @@ class FilterFollower {
   const std::atomic<bool>* cancelled_;
   const std::function<void(const std::string&)> say_;
   std::optional<RedisConnection> connection_;
-  std::string mark_;        // of the last batch that was applied
-  std::string generation_;  // of the filter when its mark was last read
+  std::string mark_;        // the mark of the last batch that was applied
+  std::string generation_;  // the filter's generation when its mark was last read
   Counters counters_;
 };
 

@@ -36,7 +36,7 @@ class FilterRebuild {
   // A rebuild that is under way, started by any program.
   struct UnderWay {
     uint64_t id = 0;
-    uint64_t lease_s = 0;     // what is left of the lease, in seconds
+    uint64_t lease_s = 0;     // the rest of the lease, in seconds
     bool may_commit = false;  // false: the rebuild refused an add, or the server may have lost adds
   };
   // The rebuild of the filter `key`; nullopt when there is none, or no such filter.

@@ -22,7 +22,8 @@ class KeyReader {
     kPlain,  // a line is a key; one with a backslash is refused, since its meaning is not known
     kLines,  // a line is a key, whatever is in it
     kNull,   // likewise, but each ends with a zero byte
-    kCopy,   // as COPY TO STDOUT prints one column: \\ \n \t \x41 \101; \N is no key and left out
+    kCopy,   // output of COPY TO STDOUT with one column: \\ \n \t \x41 \101; \N is no key and left
+             // out
     kHex,    // two hexadecimal digits a byte
   };
   static constexpr size_t kGreatestKey = size_t{1} << 20;
@@ -61,7 +62,7 @@ class KeyReader {
   const std::atomic<bool>* cancelled_;
   std::function<Status()> while_waiting_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // of the bytes in buffer_ that Next has not returned yet
+  size_t begin_ = 0;  // begin of the bytes in buffer_ that Next has not returned yet
   size_t end_ = 0;
   bool at_end_ = false;
   bool is_cut_off_ = false;

@@ -45,12 +45,13 @@ class KeyShape {
   uint64_t framed_[kFrames] = {};  // how many of the others have each frame
   bool first_framed_[kFrames] = {};
   bool first_is_number_ = false;
-  uint64_t numbers_ = 0;  // of the others
-  size_t width_ = 0;      // of each of the others; 0 = they differ
+  uint64_t numbers_ = 0;  // numbers among the others
+  size_t width_ = 0;      // the width of each of the others; 0 = they differ
   bool padded_ = false;   // one of these begins or ends with a blank
   bool counted_ = true;   // each key begins with its number and a separator
-  CommonText common_;     // of the keys between the first and the last, which may be a head or foot
-  NumberForm number_form_;  // of the same
+  CommonText common_;     // common text of the keys between the first and the last, which may be a
+                          // head or foot
+  NumberForm number_form_;  // the form of the same keys
   std::string first_;
   std::string last_;
 };

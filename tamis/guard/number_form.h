@@ -16,9 +16,9 @@ class NumberForm {
 
  private:
   uint64_t keys_ = 0;
-  uint64_t short_ = 0;    // of at most three digits
+  uint64_t short_ = 0;    // numbers of at most three digits
   uint64_t groups_ = 0;   // with groups of three digits, as a fraction may be, too
-  uint64_t several_ = 0;  // of these, with more than one separator, or one that is no point
+  uint64_t several_ = 0;  // these with several separators, or one that is no point
   uint64_t zeros_ = 0;    // with a fraction of zeros
   uint64_t exponents_ = 0;
   bool others_ = false;  // keys in none of these forms

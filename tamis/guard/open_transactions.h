@@ -5,10 +5,11 @@
 // began after the add does not get it from there, and a snapshot that is taken before the commit
 // does not show the row: it would be in neither. So the rows are read when every transaction that
 // was open when the rebuild began has ended. The oldest transaction id (xmin) does not tell: a
-// transaction has none before it writes, and may have added before. Every open one holds the lock
-// of its virtual id; a prepared one has given that back and is looked for by itself.
+// transaction has none before it writes, and may have added before. Every open
+// transaction holds the lock of its virtual id; a prepared one holds no such lock and is queried
+// separately.
 //
-// psql is asked, as the commands that read the rows are.
+// This class runs psql, like the commands that read the rows.
 #pragma once
 
 #include <string>

@@ -29,9 +29,9 @@ class RedisReply {
   bool is_nothing() const;
   bool is_integer() const;
   bool is_array() const;
-  std::string_view text() const;  // of a string, a status or an error; else ""
+  std::string_view text() const;  // the text of a string, a status or an error; else ""
   long long integer() const;      // 0 when it is none
-  size_t size() const;            // of an array; else 0
+  size_t size() const;            // the size of an array; else 0
   // Elements of an array. REQUIRES: i < size().
   std::string_view text(size_t i) const;
   long long integer(size_t i) const;

@@ -167,14 +167,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   WrappedReader pieces_;                      // if the mechanism wraps
   State state_ = State::kConnecting;
   Status status_;
-  std::string missing_;  // what it waits for while it connects
+  std::string missing_;  // the step that it waits for while it connects
   bool has_connect_timer_ = false;
   Timers::Entry connect_timer_;
 
   std::unordered_map<uint32_t, Waiting> calls_;
   uint32_t last_id_ = 0;
   bool answered_ = false;
-  bool no_server_ = false;  // as in Reply
+  bool no_server_ = false;  // like Reply::no_server
   Clock::time_point last_heard_ = Clock::now();
 
   std::string out_;      // not passed to the socket yet

@@ -16,9 +16,9 @@ namespace tamis::hbase {
 struct SaslReply {
   enum class Kind { kChallenge, kRefusal, kNoSecurity };
   Kind kind = Kind::kChallenge;
-  std::string_view token;       // of a challenge
-  std::string_view class_name;  // of a refusal
-  std::string_view message;     // of a refusal
+  std::string_view token;       // the token of a challenge
+  std::string_view class_name;  // the exception's class, in a refusal
+  std::string_view message;     // the reason of a refusal
   size_t size = 0;              // the bytes of the reply
 };
 

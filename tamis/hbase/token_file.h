@@ -21,7 +21,7 @@ struct DelegationToken {
   std::string identifier;
   std::string password;
   std::string kind;     // "HBASE_AUTH_TOKEN"
-  std::string service;  // of HBase: the cluster's id
+  std::string service;  // HBase's service: the cluster's id
 
   bool operator==(const DelegationToken&) const = default;
 };

@@ -37,7 +37,7 @@ class HBaseCluster : public Cluster, public HiddenTables {
     // How long a table's description is trusted; a region list uses it to find the table's HBase
     // name.
     Duration description_age = std::chrono::seconds(1);
-    // How long a call waits for the master if the last known answer will do.
+    // How long a call waits for the master when a cached answer suffices.
     Duration patience = std::chrono::seconds(1);
     // How long the sizes of regions are trusted.
     Duration size_age = std::chrono::seconds(10);
@@ -90,7 +90,7 @@ class HBaseCluster : public Cluster, public HiddenTables {
   Result<std::vector<ServerInfo>> AskServers();
   // Returns true if it searched and the search ended in time. Blocks for `patience` at most.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
-  void LearnRegions();  // of all tables; ends a search
+  void LearnRegions();  // the regions of all tables; ends a search
   void LookAt(const hbase::RegionPtr& gone);
 
   const Options options_;

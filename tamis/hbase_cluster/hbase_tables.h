@@ -60,7 +60,7 @@ class HBaseTables {
   Result<hbase::TableDescription> Described(const std::string& hbase_table);
   // The same, or if HBase hides it, what a region tells.
   Result<hbase::TableDescription> DescribedToReaders(const std::string& hbase_table);
-  Result<std::vector<hbase::TableDescription>> List();  // those that the master shows
+  Result<std::vector<hbase::TableDescription>> List();  // the tables that the master shows
   // The tables of the namespace that the list leaves out. Their names have no namespace.
   Result<std::vector<std::string>> HiddenNames(
       const std::vector<hbase::TableDescription>& described);

@@ -30,7 +30,7 @@ enum class TableOrigin { kCreated, kAttached };
 
 struct IndexedTable {
   hbase::TableDescription description;
-  TableSchema stored;  // as stored in the description
+  TableSchema stored;  // the schema in the description
 
   // "shop:Orders"; the namespace "default" is included.
   std::string full_name() const;

@@ -24,7 +24,8 @@ struct Installation {
       kDenied,  // it refuses to answer this user
     };
     std::string address;
-    std::vector<std::string> coprocessors;  // of its regions and logs, as the master reports them
+    std::vector<std::string>
+        coprocessors;  // coprocessors of its regions and logs, from the master's report
     // The server's own answer, given by the jar.
     Result<pb::DescribeReply> described;
     Silence silence = Silence::kOther;  // why `described` is an error
@@ -33,7 +34,7 @@ struct Installation {
     hbase::TableDescription description;
     Result<std::optional<IndexedTable>> indexed;
   };
-  std::string program_version;  // of the program that runs the check
+  std::string program_version;  // the version of the program that runs the check
   std::string hbase_version;
   Server master;
   std::vector<Server> servers;

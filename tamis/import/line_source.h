@@ -21,7 +21,9 @@ class LineSource {
   // is too long is an error; the next call goes on behind it.
   Result<std::optional<std::string>> Next();
 
-  const std::string& ending() const { return ending_; }  // of the last line; "" at the input's end
+  const std::string& ending() const {
+    return ending_;
+  }  // the ending of the last line; "" at the input's end
 
   uint64_t line() const { return line_; }  // number of the last line, from 1
 

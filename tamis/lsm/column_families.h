@@ -68,7 +68,7 @@ class ColumnFamilies {
   void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
   // Memtables that were made and have not ended: the one that is written, and immutable ones.
   uint64_t MemtableCount(uint32_t family) const;
-  uint64_t MemtableBytes() const;  // of all families
+  uint64_t MemtableBytes() const;  // bytes of all families
 
  private:
   static constexpr uint32_t kMaxFamilies = 4096;  // ids beyond pass through
@@ -76,7 +76,7 @@ class ColumnFamilies {
   MemtableFilters* Make(uint32_t id);
 
   GracePeriod* const grace_;
-  std::mutex mutex_;  // of whoever makes a family
+  std::mutex mutex_;  // held by a thread that makes a family
   std::array<std::atomic<MemtableFilters*>, kMaxFamilies> families_{};
   std::array<std::atomic<Doubts>, kMaxFamilies> doubts_;  // here, to add some without memory
   std::atomic<bool> counting_{true};                      // for the first time

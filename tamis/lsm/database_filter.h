@@ -38,7 +38,7 @@ class TreeFilter;
 class DatabaseFilter {
  public:
   struct Options {
-    std::string directory;  // of the key files
+    std::string directory;  // the directory of the key files
     double fpr = 0.003;
     // That of the database: key files go through its file system. Attached to options with another
     // one, the filter keeps no key files, since they would not lie where the database lies.

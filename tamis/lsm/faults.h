@@ -10,7 +10,7 @@ namespace tamis::lsm {
 
 struct Faults {
   bool filter_before_memtables = false;  // readers ask in the other order
-  bool forget_outputs = false;           // what compactions write is not settled with their inputs
+  bool forget_outputs = false;           // outputs of compactions are not settled with their inputs
   bool count_after_install = false;      // a flushed file is counted only at the next settling
   bool ignore_ingestion = false;         // ingested files are not counted, nor passed through
   bool remove_beside_unknown = false;    // copies leave although a live file is not known

@@ -120,8 +120,8 @@ class FileLedger {
   std::unordered_set<FileNumber> CoveredOfListed() const;
 
   std::map<FileNumber, Entry> entries_;
-  bool remembers_ = true;         // what is gone, since it may just be being counted
-  std::set<FileNumber> removed_;  // of the entries, whose deletion was told
+  bool remembers_ = true;  // keeps numbers of removed files, since one may just be being counted
+  std::set<FileNumber> removed_;  // entries whose deletion was reported
   std::set<FileNumber> gone_;     // deleted, not known, and perhaps still to be counted
   std::map<int, Inputs> jobs_;
   std::set<Ticket> tickets_;

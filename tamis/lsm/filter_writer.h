@@ -56,7 +56,7 @@ class FilterWriter {
   // Counts the keys of a file, and enters it in the ledger.
   void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
              bool is_family_certain);
-  // Copies of a file that is in the ledger already. The room that they take is not made anew.
+  // Copies of a file that is in the ledger already. The room that they take is not made again.
   void CountLate(std::span<const uint64_t> hashes);
   // Room for so many keys that are going to be counted.
   void MakeRoom(const SharedQuotientFilter::Counts& coming);
@@ -108,12 +108,12 @@ class FilterWriter {
 
   SharedQuotientFilter& filter_;
   FileLedger& ledger_;
-  std::mutex& mutex_;  // of ledger_, and of what follows it here
+  std::mutex& mutex_;  // guards ledger_, and what follows it here
   KeyFileDirectory& key_files_;
   const uint64_t seed_;
   const Faults& faults_;
 
-  std::mutex writer_;         // of filter_, and of what is counted
+  std::mutex writer_;         // guards filter_, and the counting
   bool awaits_keys_ = false;  // room was made for keys that are being counted; by writer_
   std::optional<FileLedger::Settlement> settlement_;
   uint64_t touched_ = 0;

@@ -50,7 +50,7 @@ class HookState {
   struct Expected {
     uint32_t family;
     std::string external_path;
-    FileIdentity identity;  // of the file whose keys were counted
+    FileIdentity identity;  // the file whose keys were counted
     TreeFilter::Ticket ticket;
   };
   void Expect(const Expected& file);

@@ -2,7 +2,7 @@
 // (docs/FORMATS.md#key-files). Bound to the SST by an identity, since file numbers come again.
 //
 // It may be lost, old or damaged: then the reader says so, and its SST is read, or its keys stay in
-// the filter until that is made anew. So it is not synced.
+// the filter until that is made again. So it is not synced.
 //
 // It goes through a file system of RocksDB's, so that it lies where the database lies, encrypted
 // and with permissions as its files are.
@@ -27,7 +27,7 @@ using FileIdentity = std::array<char, 16>;
 struct KeyFileHeader {
   uint32_t family = 0;  // its id
   FileIdentity identity{};
-  uint64_t seed = 0;  // of the hashes
+  uint64_t seed = 0;  // the seed of the hashes
 
   friend bool operator==(const KeyFileHeader&, const KeyFileHeader&) = default;
 };

@@ -61,7 +61,7 @@ class KeyFileDirectory {
   const std::string path_;
   const bool writes_;
   std::atomic<bool> is_abandoned_{false};
-  mutable std::mutex mutex_;  // of the following
+  mutable std::mutex mutex_;  // guards the following
   std::set<uint64_t> leftovers_;
   uint64_t written_ = 0;
   uint64_t unwritten_ = 0;

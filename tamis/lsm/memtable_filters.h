@@ -124,7 +124,7 @@ class MemtableFilters {
     for (const auto& filter : *filters_.load(std::memory_order_seq_cst)) filter->Prefetch(hash);
   }
   uint64_t size_bytes() const;
-  uint64_t Count() const;  // of those that have not ended
+  uint64_t Count() const;  // the number of those that have not ended
 
  private:
   using List = std::vector<std::shared_ptr<MemtableFilter>>;

@@ -8,9 +8,9 @@
 //               ... or all 256 sections, with LineVersions. Small filters have one shard
 //   Copies      beyond the filter's 16 are counted beside it, by place and fingerprint: keys that
 //               share these share their 16 copies, so a count by hash could lose one of them
-//   Growth      a shard that is going to be full, or is half empty, is made anew from its keys, a
+//   Growth      a shard that is going to be full, or is half empty, is made again from its keys, a
 //               quarter larger than they need; when its keys are not known, it is doubled (Grow)
-//   Failure     a shard that can neither be made anew nor doubled says maybe to all. A lack of
+//   Failure     a shard that can neither be made again nor doubled says maybe to all. A lack of
 //               memory is thrown by Reserve, Trim, Renew and MakeRoom, and leaves a filter with the
 //               same keys; Apply throws nothing
 //   Threads     MayContain: any. All others: one at a time
@@ -42,7 +42,7 @@ class SharedQuotientFilter {
   // with all copies; false when they are not known.
   using Keys = std::function<bool(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes)>;
 
-  // `shard_keys`: a shard with more keys is split when it is made anew; only tests use less than
+  // `shard_keys`: a shard with more keys is split when it is made again; only tests use less than
   // the default. Readers hold a guard of `grace`, which must outlive the filter.
   static Result<std::unique_ptr<SharedQuotientFilter>> Create(double fpr, GracePeriod* grace,
                                                               uint64_t shard_keys = 1 << 16);
@@ -69,17 +69,17 @@ class SharedQuotientFilter {
   void ReserveAll(std::span<const std::vector<uint64_t>> added, const Keys& keys);
   void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed) noexcept;
   void Trim(const Keys& keys);
-  // Makes the whole filter anew, with room for so many more keys in each section, and for `spare`
+  // Makes the whole filter again, with room for so many more keys in each section, and for `spare`
   // (0.25: a quarter) more than that. False, and nothing has changed, when the keys are not known.
   using Counts = std::array<uint64_t, kSections>;
   bool MakeRoom(const Counts& coming, const Keys& keys, double spare);
-  // Makes the shard at `section` anew, with its neighbours when they are small. Returns the section
-  // behind them; nullopt when the keys are not known.
+  // Makes the shard at `section` again, with its neighbours when they are small. Returns the
+  // section behind them; nullopt when the keys are not known.
   std::optional<uint32_t> Renew(uint32_t section, const Keys& keys);
 
   struct Figures {
     uint64_t keys = 0;    // copies
-    uint64_t excess = 0;  // of these beyond 16
+    uint64_t excess = 0;  // the sum of their excess beyond 16
     uint64_t shards = 0;
     uint64_t size_bytes = 0;
     uint64_t rebuilt = 0;  // shards
@@ -108,7 +108,7 @@ class SharedQuotientFilter {
     const uint32_t shift;  // the bits of a hash that are the same in the whole shard
     std::atomic<bool> passing = false;
     const uint32_t first;     // section
-    const uint32_t count;     // of sections
+    const uint32_t count;     // the number of sections
     const uint64_t capacity;  // in copies that take a slot
     uint64_t excess_count = 0;
     std::map<std::pair<uint64_t, uint64_t>, uint64_t> excess;  // (line, fingerprint) -> copies

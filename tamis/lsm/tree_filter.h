@@ -11,15 +11,14 @@
 //   1. A key is in its memtable's filter before it is in the memtable, and a file that was not made
 //      of counted ones is counted before it is installed.
 //   2. Readers ask the memtables first, the filter afterwards: a flush moves keys the same way.
-//   3. A file's copies leave only after its deletion was told, together with the listing of all
-//      that was made of it, and only while every live file is counted or listed: what is not known
-//      may hold keys of what is gone. A listed file made of one that is not known joins every
-//      settling.
+//   3. A file's copies leave only after its deletion was reported and all files made of it were
+//      listed, and only while every live file is counted or listed: an unknown file may contain
+//      keys of a deleted one. A listed file that was made of an unknown one joins every settling.
 //   4. A family about which anything is in doubt passes through: every answer is maybe.
 // Invariant: each key of a live file has a copy in the filter from a file that has not left yet.
 //
 // The keys of a file whose key file cannot be written are counted at once. When it goes, its copies
-// stay, as false positives, until the filter is made anew from the key files.
+// stay, as false positives, until the filter is made again from the key files.
 //
 // Memory: a member that is not noexcept may throw std::bad_alloc. The event is not known then: the
 // caller tells it again, or puts the family in doubt. A settling or a counting that was broken off
@@ -62,7 +61,7 @@ class TreeFilter {
   using Ticket = FileLedger::Ticket;
 
   struct Options {
-    std::string directory;  // of the key files; it is made with the first of them
+    std::string directory;  // the directory of the key files; it is made with the first of them
     double fpr = 0.003;
     // nullopt: the seed of the key files in the directory, so that they can be used; if there are
     // none, a random one, so that a client cannot prepare keys that collide.
@@ -145,7 +144,7 @@ class TreeFilter {
     SharedQuotientFilter::Figures filter;
     uint64_t asked = 0;         // keys, about
     uint64_t excluded = 0;      // keys that were denied, about
-    uint64_t false_passes = 0;  // as reported by NoteFalsePasses, about
+    uint64_t false_passes = 0;  // the number that NoteFalsePasses reported, about
     uint64_t disturbed = 0;
     uint64_t files = 0;
     uint64_t unsettled = 0;  // files
@@ -186,18 +185,18 @@ class TreeFilter {
 
   const Options options_;
   uint64_t seed_ = 0;
-  const bool has_faults_;  // those of readers
+  const bool has_faults_;  // faults of readers
   mutable GracePeriod grace_;
   std::unique_ptr<SharedQuotientFilter> filter_;
   std::unique_ptr<KeyFileDirectory> key_files_;
-  std::unique_ptr<FilterWriter> writer_;  // of filter_, and of what is counted
+  std::unique_ptr<FilterWriter> writer_;  // changes filter_, and counts
   ColumnFamilies families_;
   mutable std::array<Counters, GracePeriod::kSlots> counters_;  // a thread's own
 
   mutable std::mutex settling_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all below
   FileLedger ledger_;
-  std::vector<std::vector<uint64_t>> late_;  // of the fault count_after_install
+  std::vector<std::vector<uint64_t>> late_;  // for the fault count_after_install
 };
 
 }  // namespace tamis::lsm

@@ -30,7 +30,7 @@ struct AggregateOptions {
   std::vector<uint32_t> by = {};      // positions; empty: all rows are one group
   std::vector<uint32_t> totals = {};  // positions
   size_t max_groups = 1'000'000;      // more are kResourceExhausted
-  bool use_filters = true;            // as SearchOptions
+  bool use_filters = true;            // like SearchOptions
   bool use_indexes = true;
   Duration timeout = std::chrono::seconds(60);
   const std::atomic<bool>* cancelled = nullptr;
@@ -44,9 +44,9 @@ struct ColumnAggregate {
 };
 
 struct AggregateGroup {
-  std::vector<Value> by;  // as AggregateOptions::by
+  std::vector<Value> by;  // the values of AggregateOptions::by
   uint64_t count = 0;
-  std::vector<ColumnAggregate> totals;  // as AggregateOptions::totals
+  std::vector<ColumnAggregate> totals;  // one for each of AggregateOptions::totals
 };
 
 struct Aggregates {

@@ -20,10 +20,10 @@
 
 namespace tamis {
 
-// So many rows at one end of the index, all of them in its last or first cell, are too many.
+// The number of rows at one end of the index, all in its last or first cell, that are too many.
 inline constexpr uint64_t kRowsOutsideOfCells = 1000;
 
-// A report asks for so long at most, all of its indexes together, while regions do not answer.
+// A report asks for this time at most, all of its indexes together, while regions do not answer.
 inline constexpr Duration kCellFitTime = std::chrono::seconds(3);
 
 // False for an index that has no cells. nullopt: it is not known, since no answer came until the

@@ -53,7 +53,7 @@ class Coverage {
   // Takes excluded keys off idle sub-ranges, and returns those that were never asked. REQUIRES:
   // EnqueueAll follows.
   KeyRanges Exclude(const KeyRanges& excluded);
-  // Where sub-ranges wait depends on the map and the exclusions: all idle ones are placed anew.
+  // Where sub-ranges wait depends on the map and the exclusions: all idle ones are placed again.
   void EnqueueAll();
 
   // Puts each idle sub-range where it waits for what it needs, cut where regions end. The regions

@@ -65,11 +65,11 @@ class Engine {
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);
-    size_t request_ranges = 8;   // of one search request
-    int requests_in_flight = 4;  // of one search, to one server
+    size_t request_ranges = 8;   // ranges of one search request
+    int requests_in_flight = 4;  // requests of one search, to one server
     // Bound of the filters that are kept here. Searches ask all regions whose filters do not fit.
     uint64_t max_filter_bytes = uint64_t{16} << 30;
-    uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
+    uint64_t seed = 0;    // the seed of the coordinator's number; 0 = drawn from the system
     bool polling = true;  // false: keeps no filters; each search asks all regions
     std::shared_ptr<const Faults> faults = nullptr;  // for tests of Tamis itself
   };
@@ -109,7 +109,7 @@ class Engine {
     uint64_t regions = 0;
     // Pairs of region and index whose bits are not here: searches by the index ask the region.
     uint64_t indexes_missing = 0;
-    uint64_t indexes_left_out = 0;  // of these, the pairs whose bits find no room in memory
+    uint64_t indexes_left_out = 0;  // the pairs among these whose bits find no room in memory
     uint64_t filters_coarse = 0;    // filters that keep fewer bits than they have, for want of room
     uint64_t filter_bytes = 0;
     uint64_t max_filter_bytes = 0;
@@ -119,10 +119,10 @@ class Engine {
 
   // The work of this coordinator since its start.
   struct Totals {
-    uint64_t polls = 0;         // of servers, that were answered
+    uint64_t polls = 0;         // polls that servers have answered
     uint64_t polls_failed = 0;  // or not answered in time
-    uint64_t events = 0;        // of servers, such as changed bits of filters, that were taken in
-    uint64_t writes = 0;        // that were carried out
+    uint64_t events = 0;  // events of servers, such as changed bits of filters, that were taken in
+    uint64_t writes = 0;  // that were carried out
     uint64_t writes_refused = 0;
     uint64_t writes_unknown = 0;  // that may have been carried out (kDeadlineExceeded)
     uint64_t batches = 0;         // calls of Apply

@@ -41,7 +41,7 @@ namespace tamis {
 
 struct Explain {
   std::string table;
-  std::string predicate;           // as text
+  std::string predicate;           // the predicate's text
   std::string index;               // names, "|" between those that regions choose from, "" = scan
   std::vector<std::string> terms;  // the conditions that were looked up in filters
   std::string reason;              // why this plan, in a sentence

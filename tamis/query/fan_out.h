@@ -8,8 +8,8 @@
 // when Next says that there is no further row.
 //
 // Several requests of a few ranges each are under way at a time, to one server and to all; rows are
-// given out as servers answer, so that one that does not answer delays its own rows alone (in key
-// order, those behind them too). In an order of the plan they are merged (ordered_merge.h).
+// given out as servers answer, so that a server that does not answer delays only its own rows (in
+// key order, later ones too). In an order of the plan they are merged (ordered_merge.h).
 //
 // Threads: exclusive access.
 #pragma once

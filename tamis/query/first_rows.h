@@ -59,7 +59,7 @@ class FirstRows {
   static bool IsInEntry(const TableSchema& schema, const IndexSpec& index, uint32_t column);
 
   const SchemaPtr schema_;
-  const IndexSpec& index_;  // of the schema
+  const IndexSpec& index_;  // an index of the schema
   const std::vector<OrderTerm> order_;
   std::vector<Row> rows_;  // the next one last
   uint64_t given_ = 0;

@@ -22,7 +22,8 @@
 namespace tamis {
 
 struct IndexOrder {
-  const IndexSpec* index = nullptr;  // of the schema; nullptr: rows are in the order of their key
+  const IndexSpec* index =
+      nullptr;  // an index of the schema; nullptr: rows are in the order of their key
   bool descending = false;
   size_t columns = 0;   // leading ones of the index that decide the order, held ones included
   bool by_key = false;  // the order goes on with columns of the row key

@@ -38,7 +38,7 @@ class LocalCoordinator final : public Coordinator {
   const std::shared_ptr<QueryContext> context_;
   std::shared_ptr<Poller> poller_;  // null: it keeps no filters
   std::mutex totals_mutex_;
-  Engine::Totals totals_;  // of writes
+  Engine::Totals totals_;  // sums of writes
 };
 
 }  // namespace tamis

@@ -39,9 +39,9 @@ class OrderedMerge {
   struct Options {
     std::vector<OrderTerm> terms;
     IndexOrder order;        // gives them
-    pb::IndexStream stream;  // of the order's index, if there is one, as it is searched
+    pb::IndexStream stream;  // the stream of the order's index, if there is one, to be searched
     bool each_once = false;  // no row is given out twice; takes memory for each one
-    size_t most_tied_bytes = size_t{64} << 20;  // of rows that are collected at a time
+    size_t most_tied_bytes = size_t{64} << 20;  // bytes of rows that are collected at a time
     bool stop_early = false;  // a fault, for tests: rows do not wait for sub-ranges without any
   };
 

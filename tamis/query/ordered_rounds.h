@@ -51,7 +51,7 @@ class OrderedRounds {
   std::set<std::string> refused_by_;
   uint64_t rows_of_sub_range_ = 0;
   uint64_t fruitless_ = 0;  // rounds, since a row was given
-  uint64_t doublings_ = 0;  // of the present round, for that
+  uint64_t doublings_ = 0;  // doublings of the present round, for that
 };
 
 }  // namespace tamis

@@ -39,7 +39,7 @@ struct Plan {
   RoutingTerm routing;
   std::vector<pb::Branch> branches;  // none: nothing can match
   std::string index;                 // names, "|" between those of one branch, "" = scan
-  std::vector<std::string> terms;    // what is asked of filters
+  std::vector<std::string> terms;    // the terms that filters are asked for
   std::string reason;
   // The order that was asked for, by an index of the schema: then there is one branch, whose first
   // stream is that index's; or by the row key: one branch without a stream. nullopt: no order was

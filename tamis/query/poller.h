@@ -57,7 +57,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
   struct Server {
     std::string name;
     std::shared_ptr<RegionServer> stub;
-    uint64_t number = 0;     // of the poll that is under way, or of the last one
+    uint64_t number = 0;     // the number of the poll that is under way, or of the last one
     bool under_way = false;  // it is not answered yet
     Time sent{};             // when it was sent
     pb::PollRequest request;

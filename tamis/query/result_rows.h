@@ -16,8 +16,8 @@ namespace tamis {
 
 struct ResultRows {
   std::vector<RowGroup> rows = {};
-  std::vector<std::string> keys = {};  // of `rows`, where they were asked for
-  uint64_t rows_found = 0;             // those of groups counted
+  std::vector<std::string> keys = {};  // keys of `rows`, where they were asked for
+  uint64_t rows_found = 0;             // rows of groups counted
   uint64_t groups = 0;
   uint64_t groups_with_totals = 0;
   uint64_t rows_unparsed = 0;  // left out: their keys are none of the table's

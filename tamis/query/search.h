@@ -43,9 +43,9 @@ class Search final : public FoundRows {
 
  private:
   Result<std::optional<RowGroup>> NextRow();
-  Result<std::optional<RowGroup>> NextFound();   // as the fan-out gives them
-  Result<std::optional<RowGroup>> NextSorted();  // of all that there are
-  Result<std::optional<RowGroup>> NextFirst();   // of entries that were found
+  Result<std::optional<RowGroup>> NextFound();   // rows in the order of the fan-out
+  Result<std::optional<RowGroup>> NextSorted();  // sorts all rows
+  Result<std::optional<RowGroup>> NextFirst();   // rows of entries that were found
   Status ReadRowsOf(const std::vector<Row>& entries);
   Status Begin();
   void BeginPlan(const Predicate& predicate, const std::vector<OrderTerm>& order);

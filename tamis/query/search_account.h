@@ -36,8 +36,8 @@ class SearchAccount {
   // Another search was a part of this one.
   void AddPart(const SearchAccount& part);
 
-  // Makes the rest of `explain`; walks over all regions. The outcomes of single regions are told of
-  // a table of at most `explained_regions`.
+  // Makes the rest of `explain`; walks over all regions. Lists each region's outcome if the table
+  // has at most `explained_regions` regions.
   void Conclude(const QueryContext& context, const TableSchema& schema, const Plan& plan,
                 const std::vector<RegionInfo>& regions, size_t explained_regions,
                 uint64_t rows_returned);

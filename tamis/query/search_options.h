@@ -38,7 +38,7 @@ struct SearchOptions {
   bool key_order = false;  // rows come in row-key order
   // Rows come in this order, NULL first; empty: in any. REQUIRES: key_order is false.
   std::vector<OrderTerm> order = {};
-  std::string remark = {};  // of the caller, for explain
+  std::string remark = {};  // a remark of the caller, for explain
   // The outcome in each region is noted where the table has at most so many (Explain::regions).
   size_t explained_regions = 0;
   bool use_filters = true;  // false: ask every region

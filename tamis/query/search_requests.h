@@ -36,7 +36,7 @@ struct ServerRequest {
   std::string server;
   DueSubRanges::Server* due = nullptr;
   std::shared_ptr<pb::SearchRequest> message;
-  std::vector<AskedSubRange> parts;  // as message->ranges
+  std::vector<AskedSubRange> parts;  // one for each of message->ranges
   Time sent{};
   Time deadline{};
 };

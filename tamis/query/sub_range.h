@@ -28,7 +28,7 @@ struct SubRange {
   const RegionInfo* region = nullptr;  // that holds it, while it is due
 
   // For a search in an order (ordered_merge.h):
-  std::vector<std::string> positions;  // of `rows`, the next one last
+  std::vector<std::string> positions;  // positions of `rows`, the next one last
   std::string position;       // it has no other row before this one; empty: nothing is known
   bool has_answered = false;  // some of its rows have come, or none
   bool in_order = false;      // `resume` counts in the order

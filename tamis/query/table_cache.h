@@ -31,7 +31,7 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   using Regions = std::shared_ptr<const std::vector<RegionInfo>>;
 
   struct Options {
-    Duration timeout = std::chrono::seconds(5);  // of a question to the cluster
+    Duration timeout = std::chrono::seconds(5);  // for one question to the cluster
   };
 
   TableCache(Cluster* cluster, Executor* executor, const Options& options)
@@ -75,7 +75,7 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
     Time not_before{};
   };
 
-  void Drop(uint32_t table_id);  // what is known of it; REQUIRES: the mutex is held
+  void Drop(uint32_t table_id);  // forgets the table; REQUIRES: the mutex is held
   // A call to the cluster is under way while it lives. REQUIRES: the mutex is held.
   class Call;
 

@@ -54,12 +54,13 @@ class BloomChain {
     uint64_t entries = 0;  // capacity
     uint8_t n2 = 0;        // log2(bits) of filters that were rounded to it, else 0
     ByteArray bytes;
-    uint64_t reciprocal = 0;  // of bits, which the chain sets: a division costs as much as a probe
+    uint64_t reciprocal =
+        0;  // the reciprocal of bits, which the chain sets: a division costs as much as a probe
   };
   struct Parts {
     uint64_t size = 0;
     uint32_t options = kNoRounding | kHash64;
-    uint64_t growth = 2;      // of 32 bits
+    uint64_t growth = 2;      // at most 32 bits
     std::vector<Link> links;  // oldest first
   };
 
@@ -137,7 +138,7 @@ class BloomChain {
   uint64_t size_ = 0;
   uint32_t options_ = kNoRounding | kHash64;
   uint32_t growth_ = 2;
-  uint64_t data_bytes_ = 0;  // of all links
+  uint64_t data_bytes_ = 0;  // bytes of all links
   uint64_t present_ = 0;     // how many of them, from the front, are there
   std::vector<Link> links_;
 };

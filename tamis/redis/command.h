@@ -16,8 +16,8 @@ enum class Keys { kFirst, kNone, kFirstIsMadeOfOthers };
 struct Command {
   const char* name;
   CommandFunction run;
-  int arity;               // as the server counts: with the name; negative = at least
-  const char* flags;       // as CreateCommand has them
+  int arity;               // the server's count: with the name; negative = at least
+  const char* flags;       // flags of CreateCommand
   const char* categories;  // for servers that let modules name them
   const char* since;
   const char* complexity;

@@ -48,7 +48,7 @@ class CuckooChain {
 
   struct Parts {
     uint64_t items = 0;
-    uint64_t buckets = 0;  // of the first table
+    uint64_t buckets = 0;  // buckets of the first table
     uint64_t deletes = 0;
     uint64_t bucket_size = 0;
     uint64_t max_iterations = 0;
@@ -112,12 +112,12 @@ class CuckooChain {
   };
   Compacted Compact(uint64_t position, uint64_t slots, bool go_on_after_stuck_tag,
                     std::vector<ByteArray>* dropped = nullptr);
-  // The end of the last piece. It is not saved: elsewhere a compaction begins anew.
+  // The end of the last piece. It is not saved: elsewhere a compaction begins again.
   uint64_t next_piece() const { return next_piece_; }
 
   uint64_t items() const { return items_; }
   uint64_t deletes() const { return deletes_; }
-  uint64_t buckets() const { return buckets_; }  // of the first table
+  uint64_t buckets() const { return buckets_; }  // buckets of the first table
   uint16_t bucket_size() const { return bucket_size_; }
   uint16_t max_iterations() const { return max_iterations_; }
   uint16_t expansion() const { return expansion_; }

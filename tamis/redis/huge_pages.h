@@ -6,7 +6,7 @@
 // thousand items added to a new filter for a hundred million would clear all of it, and the server
 // would stand still meanwhile. So an array begins with small pages, and the server's clock
 // (Advance) joins the pages that were touched. A child process that saves makes the system split
-// them again; they are joined anew after it has ended.
+// them again; they are joined again after it has ended.
 #pragma once
 
 #include <sys/types.h>

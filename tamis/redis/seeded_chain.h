@@ -35,7 +35,7 @@ class SeededChain {
 
   struct Options {
     double error_rate = 0.01;  // in (0, 1)
-    uint64_t capacity = 100;   // of the first link, at least 1
+    uint64_t capacity = 100;   // the capacity of the first link, at least 1
     uint32_t expansion = 2;    // 0 = does not scale
     double tightening = 0.5;   // in (0, 1)
     Seed seed = kFixedSeed;
@@ -50,7 +50,7 @@ class SeededChain {
     uint64_t capacity = 0;
   };
   struct Parts {
-    uint64_t expansion = 0;  // of 32 bits
+    uint64_t expansion = 0;  // at most 32 bits
     double error_rate = 0;
     double tightening = 0;
     bool random_seed = false;
@@ -86,7 +86,7 @@ class SeededChain {
 
   uint64_t size() const;
   uint64_t Capacity() const;
-  uint64_t SizeBytes() const;  // as valkey-bloom counts it
+  uint64_t SizeBytes() const;  // bytes by the count of valkey-bloom
   double error_rate() const { return error_rate_; }
   double tightening() const { return tightening_; }
   uint32_t expansion() const { return expansion_; }

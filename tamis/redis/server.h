@@ -44,7 +44,7 @@ inline constexpr int kFlagSlave = 1 << 3;
 inline constexpr int kFlagActiveChild = 1 << 18;
 inline constexpr int kFlagResp3 = 1 << 22;
 
-inline constexpr int kHandleIoErrors = 1;        // of SetModuleOptions
+inline constexpr int kHandleIoErrors = 1;        // an option of SetModuleOptions
 inline constexpr int kHandleSlotMigration = 32;  // the same, of Valkey 9
 inline constexpr int kNotifyModule = 1 << 13;    // class "d" of keyspace events
 inline constexpr long kPostponedLength = -1;

@@ -1,6 +1,6 @@
 // Whether a "no" of a filter made with GUARD may be believed on this server now.
 //
-// Trust is bound to a time of trust, a counter of this process: a new time begins when adds that
+// Trust is bound to a trust epoch, a counter of this process: a new epoch begins when adds that
 // were acknowledged elsewhere may be missing here. A file or a log records whether a filter was
 // trusted; the record is believed where it was written by a primary that lost nothing:
 //
@@ -20,26 +20,26 @@
 
 namespace tamis::redis {
 
-// Subscribes to the server's events that begin a new time of trust. kErr when the server refuses.
+// Subscribes to the server's events that begin a new trust epoch. kErr when the server refuses.
 int RegisterTrust(Ctx* ctx);
 
 // A time at which nothing is trusted.
 inline constexpr uint64_t kNoTime = ~uint64_t{0};
 
-// The present time of trust.
+// The present trust epoch.
 uint64_t TimeOfTrust();
 // A filter that is trusted at this time is saved as trusted. It is kNoTime, except while a primary
 // writes its files or a first copy for a replica.
 uint64_t TimeToSave();
 // Whether what is being saved is the base of this server's own log (AOF).
 bool SavesLog();
-// Begins a new time of trust, so that no filter with GUARD is trusted any more, and tells the
+// Begins a new trust epoch, so that no filter with GUARD is trusted any more, and tells the
 // clients that WATCH or cache a key that was.
 void DoubtAll(Ctx* ctx);
 // To be called when memory does not suffice for a command that another server has done: its items
 // are missing here. The log and INFO report it. If `says_so`, the caller has marked the one filter
 // concerned, which then answers "unknown" itself. Else no filter is believed that could lack items:
-// those with GUARD until they are trusted anew, those of BF.* and CF.* until the server ends. Does
+// those with GUARD until they are trusted again, those of BF.* and CF.* until the server ends. Does
 // nothing for a command of a client, which gets an error.
 void CommandLost(Ctx* ctx, bool says_so) noexcept;
 // To be called when the words of a command that another server has done are not understood here.

@@ -47,8 +47,8 @@ class TrustedFilter {
     bool was_in_log = false;   // that server saved it as a part of its own log (AOF)
     double wanted_rate = 0;
     uint64_t capacity = 0;
-    uint64_t bytes = 0;         // of the serialized filter; 0 = there is only a rebuild
-    uint64_t rebuilt_time = 0;  // of the last commit, in ms since 1970; 0 = none
+    uint64_t bytes = 0;         // bytes of the serialized filter; 0 = there is only a rebuild
+    uint64_t rebuilt_time = 0;  // the time of the last commit, in ms since 1970; 0 = none
     std::string mark;           // a client's position in its feed of changes (TAMIS.MARK)
   };
 
@@ -58,11 +58,11 @@ class TrustedFilter {
     bool was_sound = false;   // on the server that saved it, sound_time was the present time
     double wanted_rate = 0;
     uint64_t capacity = 0;
-    uint64_t bytes = 0;       // of the serialized filter
-    uint64_t sound_time = 0;  // time of trust in which no add since its start is missing; 0 = none
+    uint64_t bytes = 0;       // bytes of the serialized filter
+    uint64_t sound_time = 0;  // trust epoch in which no add since its start is missing; 0 = none
     uint64_t skipped = 0;     // erases of keys that it may contain; it keeps these keys
     // The lease of the program that fills the rebuild. Only the server that granted it knows it:
-    // it is neither saved nor replicated. After its end `tamis guard load` may start anew.
+    // it is neither saved nor replicated. After its end `tamis guard load` may start again.
     uint64_t lease_ms = 0;
     uint64_t lease_end_ms = 0;        // since 1970
     std::optional<AnyFilter> filter;  // none while chunks are missing
@@ -88,7 +88,7 @@ class TrustedFilter {
     std::string bytes;
   };
   // The filter is saved as trusted if it is trusted at `time`, and its rebuild as sound if it is
-  // sound at `time`; pass the present time of trust, or one in which nothing is trusted. `in_log`
+  // sound at `time`; pass the present trust epoch, or one in which nothing is trusted. `in_log`
   // becomes Metadata::was_in_log. A window is saved with its time at `now`.
   Saved Save(uint64_t time, bool in_log = false, Moment now = {}) const;
   // The header without trust, sizes and times: equal on all servers with equal contents, whether
@@ -177,8 +177,8 @@ class TrustedFilter {
   const Saved* dump() const { return dump_ ? &*dump_ : nullptr; }
   void EndDump() { dump_.reset(); }
 
-  // The filter has every add, as of this time of trust; 0 = it is not trusted. The server counts
-  // its times of trust: a new one begins whenever adds may be missing (DoubtAll in trust.h).
+  // The filter has every add, as of this trust epoch; 0 = it is not trusted. The server counts
+  // its trust epochs: a new one begins whenever adds may be missing (DoubtAll in trust.h).
   void Trust(uint64_t time);
   // Adds may be missing in the filter and in its rebuild.
   void Doubt() {

@@ -15,7 +15,7 @@ namespace tamis::redis {
 int RegisterTrustedKeys(Ctx* ctx);
 
 // Before a filter, or a rebuild, becomes sound. Throws std::bad_alloc; then it must not.
-void ListTrustedKey(Ctx* ctx, const String* key);  // of the selected database
+void ListTrustedKey(Ctx* ctx, const String* key);  // a key of the selected database
 void ListTrustedKey(int database, std::string_view key);
 // The value has left its name.
 void UnlistTrustedKey(int database, std::string_view key) noexcept;

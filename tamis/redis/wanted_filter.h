@@ -16,7 +16,7 @@ struct WantedFilter {
   const FilterType* type = nullptr;
   bool guard = false;
   uint64_t window_s = 0;  // 0 = items stay
-  uint64_t slices = 0;    // of the window; 0 = it has none
+  uint64_t slices = 0;    // slices of the window; 0 = it has none
   uint64_t id = 0;
   uint64_t lease_s = 600;
 
@@ -25,10 +25,12 @@ struct WantedFilter {
     return slices == 0 ? options : Window::SliceOptions(options, slices);
   }
   double BytesOfOne() const;
-  double Bytes() const { return BytesOfOne() * static_cast<double>(slices + 1); }  // of all slices
+  double Bytes() const {
+    return BytesOfOne() * static_cast<double>(slices + 1);
+  }  // bytes of all slices
   double BitsPerKey() const { return Bytes() * 8 / static_cast<double>(options.capacity); }
   double RateAtCapacity() const;
-  std::string Rate() const;  // as a word for a replica
+  std::string Rate() const;  // the rate in the form of a word for a replica
 };
 
 // For a rebuild, in seconds.

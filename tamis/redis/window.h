@@ -34,7 +34,7 @@
 namespace tamis::redis {
 
 struct Moment {
-  int64_t running_ms = 0;  // of a clock of this process that is never set
+  int64_t running_ms = 0;  // by a clock of this process that is never set
   int64_t wall_ms = 0;     // since 1970
 };
 
@@ -47,7 +47,7 @@ class Window {
   struct Slice {
     uint64_t number = 0;
     uint64_t generation = 0;  // TrustedFilter::generation() while it was the newest; 0 = none
-    uint64_t bytes = 0;       // of the serialized filter, as a header says
+    uint64_t bytes = 0;       // bytes of the serialized filter, by its header
     std::optional<AnyFilter> filter;  // none while chunks are missing
   };
 
@@ -83,7 +83,7 @@ class Window {
   // The newest slice began `elapsed_ms` ago.
   void SetElapsed(uint64_t elapsed_ms, Moment now);
   // The log says when the slice began, by the wall clock, and the time since then counts when the
-  // log is read. So it has to say that anew when the wall clock was set.
+  // log is read. So it has to say that again when the wall clock was set.
   bool WallClockWasSet(Moment now) const;
   void WallClockIsLogged(Moment now) { logged_offset_ms_ = now.wall_ms - now.running_ms; }
   // The older slices lose their generations: what was added to them may be missing.
@@ -98,7 +98,7 @@ class Window {
   void EncodeTo(std::string* header, Moment now, std::span<const uint64_t> sizes) const;
   // The same without times and sizes: equal on all servers with equal contents.
   void EncodeToCompare(std::string* header) const;
-  std::vector<uint64_t> LoadedSizes() const;  // those that the header said
+  std::vector<uint64_t> LoadedSizes() const;  // the sizes in the header
   // nullopt when the bytes are damaged. Time stands still until Resume().
   static std::optional<Window> Decode(Reader* reader);
   // Bytes of the older slices together, as the header said.
@@ -115,11 +115,11 @@ class Window {
   uint64_t seconds_ = 0;
   uint64_t slices_ = 0;
   uint64_t newest_ = 0;
-  int64_t began_ms_ = 0;  // of the newest slice, by Moment::running_ms
+  int64_t began_ms_ = 0;  // begin of the newest slice, by Moment::running_ms
   bool runs_ = false;
   uint64_t saved_elapsed_ms_ = 0;  // while it does not run
   int64_t saved_wall_ms_ = 0;
-  std::optional<int64_t> logged_offset_ms_;  // of the wall clock from the running one
+  std::optional<int64_t> logged_offset_ms_;  // offset of the wall clock from the running one
   std::vector<Slice> older_;
 };
 

@@ -47,7 +47,7 @@ class HttpClient {
     std::function<void(std::string bytes)> bytes = nullptr;
   };
   struct Answer {
-    int status = 0;         // of HTTP; 0: no answer came
+    int status = 0;         // the status of HTTP; 0: no answer came
     std::string body;       // except for what was given in pieces
     Status failure;         // why the answer did not come, or not to its end
     bool was_sent = false;  // with a failure: the server may have carried out the request
@@ -61,8 +61,8 @@ class HttpClient {
     ~Transfer();
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
-    // So many bytes of those that were given are done with. While too many are not, the server has
-    // to wait.
+    // Reports that the caller has consumed this many bytes; the server pauses while too many are
+    // unconsumed.
     void Taken(size_t bytes);
 
    private:

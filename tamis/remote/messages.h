@@ -16,7 +16,7 @@ namespace tamis {
 // The type of the bodies of requests and answers.
 inline constexpr std::string_view kRemoteContentType = "application/x-protobuf";
 
-// So many mutations a request to write may have; the smallest ones fill 4 MiB.
+// The number of mutations that a request to write may have; the smallest ones fill 4 MiB.
 inline constexpr int kMostMutations = 300'000;
 
 void ToMessage(const Status& status, pb::Outcome* message);

@@ -7,7 +7,7 @@
 // client withdraws the number at the named process first, and then sends the writes under a new
 // number to the process that answered. Requests that withdraw a number may be repeated.
 //
-// The client takes the process that answered last to be behind all kept connections. It asks for
+// The client assumes that all kept connections lead to the process that answered last. It asks for
 // the process again when a connection was begun since, so that a server that was restarted refuses
 // nothing.
 //

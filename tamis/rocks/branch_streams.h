@@ -43,12 +43,12 @@ class BranchStreams {
     std::optional<uint64_t> size;     // entries to come; nullopt: not looked for yet
     bool is_exact = false;            // `size` is counted or a bound by the filter; else estimated
     uint64_t probed = 0;              // entries read ahead to find `size`
-    uint64_t expected = 0;            // of the driving stream: `size` when it was chosen
+    uint64_t expected = 0;            // for the driving stream: `size` when it was chosen
     std::optional<KeyStream> by_key;  // set by Open, if the stream is an equality
     std::optional<EntryStream> by_entry;  // set by Open, if it is not
     std::optional<EntryRows> rows;        // its entries give the rows of the branch, unread
     std::optional<EntryGroups> groups;    // rows are counted by the values of its entries
-    uint64_t rows_in = 0;  // of the rows looked at, those with an entry in this stream
+    uint64_t rows_in = 0;  // the number of rows looked at that have an entry in this stream
     bool led = false;      // was the driving stream
     bool joined = false;   // was joined with the driving stream (stream_joins.h)
 

@@ -29,7 +29,7 @@ class EntryGroups {
                                         const std::vector<bool>& needed);
 
   struct Split {
-    std::string_view values;  // of the columns that decide
+    std::string_view values;  // values of the columns that decide
     std::string_view row_key;
   };
   // Takes the entry (encoded values, row key) apart without decoding it. kDataLoss: it is damaged.
@@ -45,7 +45,7 @@ class EntryGroups {
  private:
   // Values that are remembered at most, in bytes.
   static constexpr size_t kMaxBytes = 4 << 20;
-  static constexpr size_t kOverhead = 64;  // of each
+  static constexpr size_t kOverhead = 64;  // bytes for each
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
@@ -58,7 +58,7 @@ class EntryGroups {
   void Follow(uint64_t generation);
 
   size_t deciding_;          // leading columns of the index
-  uint64_t generation_ = 0;  // of the groups
+  uint64_t generation_ = 0;  // the generation of the groups
   std::unordered_map<std::string, RowGroups::Group*, Hash, std::equal_to<>> groups_;
   size_t bytes_ = 0;
   // Found last. Entries in their order often agree with the one before.

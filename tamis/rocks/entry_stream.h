@@ -50,7 +50,7 @@ class EntryStream {
   int ranges_passed_ = 0;
   bool in_range_ = false;  // the cursor is
   EntryQueue ahead_;
-  EntryQueue::Item taken_;  // of `ahead_`
+  EntryQueue::Item taken_;  // taken from `ahead_`
   std::string_view value_;
 };
 

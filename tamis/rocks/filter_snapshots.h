@@ -1,5 +1,5 @@
-// FilterSnapshots: the filters' counters of all indexes, saved in the store when it is closed in
-// good order, so that the next opening need not count them anew.
+// FilterSnapshots: the filters' counters of all indexes, saved in the store when it is closed
+// cleanly, so that the next opening need not count them again.
 //
 //   "L"                      -> SnapshotList: the saved snapshots, and the number of its own write
 //   "S" region id, index id  -> IndexFilter::Snapshot
@@ -7,7 +7,7 @@
 // The list is the last thing that is written before the store is closed. So the snapshots match the
 // store exactly when nothing has been written since: when the list's number is still RocksDB's
 // latest one. Opening a store writes, so at most one opening uses them. After a crash, and after
-// any other write, none is used and filters are counted anew.
+// any other write, none is used and filters are counted again.
 //
 // A snapshot is given out once: to the first server that opens the region. Nothing has been written
 // to the region before; writes may follow.

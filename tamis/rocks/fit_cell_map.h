@@ -12,7 +12,7 @@
 
 namespace tamis {
 
-// So many cells for each distinct value of a region of mean size. Reads all entries of the regions.
+// Reads all entries of the regions. `cells_per_value`: for a region of mean size.
 Result<CellMap> FitCellMap(const Store& store, const TableSchema& schema, const IndexSpec& index,
                            const std::vector<pb::RegionRecord>& regions, uint32_t cells_per_value);
 

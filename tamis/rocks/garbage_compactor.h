@@ -7,7 +7,7 @@
 // crash. Garbage that an interrupted compaction leaves is dropped by RocksDB's own compactions.
 //
 // Regions are noted when garbage comes about and compacted together: files hold entries of several
-// regions, and each compaction writes them anew. So a compaction waits until a quarter of the
+// regions, and each compaction writes them again. So a compaction waits until a quarter of the
 // regions is noted; what is left is at most an eighth of all entries after splits.
 //
 // Threads: safe.
@@ -50,7 +50,7 @@ class GarbageCompactor {
 
   rocksdb::DB* const db_;
   rocksdb::ColumnFamilyHandle* const index_;
-  std::atomic<bool> cancelled_ = false;  // what runs now
+  std::atomic<bool> cancelled_ = false;  // the running compaction is to end
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<uint64_t> noted_;

@@ -33,7 +33,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   explicit IndexBuilder(std::shared_ptr<const ServerContext> context)
       : context_(std::move(context)) {}
 
-  // Completes the index, or counts it anew. Does nothing while such a job of the index waits.
+  // Completes the index, or counts it again. Does nothing while such a job of the index waits.
   void Enqueue(std::shared_ptr<Region> region, uint32_t index_id);
   // Makes entries and filter agree with the rows, whatever they were. Calls done at the end. A
   // failure is passed to done, and the job is not tried again.
@@ -62,7 +62,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     std::vector<DoneCallback> rebuilt;  // callers that wait for the index to be rebuilt
-    bool holds_clearing = false;        // of the filter
+    bool holds_clearing = false;        // clearing of the filter is held
   };
   using JobPtr = std::shared_ptr<Job>;
   using Step = void (IndexBuilder::*)(JobPtr job);

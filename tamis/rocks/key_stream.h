@@ -51,7 +51,7 @@ class KeyStream {
         : value(std::move(value)), entries(store, index_prefix + this->value, read_options) {}
 
     const std::string value;  // encoded
-    EntryCursor entries;      // what follows the value is the row key
+    EntryCursor entries;      // the row key follows the value
     EntryQueue ahead;         // keys read and not passed
     bool started = false;
     bool ended = false;  // no keys are left except those in `ahead`

@@ -44,7 +44,7 @@ class LeastEntries {
  private:
   Keys keys_;
   const size_t most_;
-  size_t bytes_ = 0;  // of entries, which end with their row keys
+  size_t bytes_ = 0;  // bytes of entries, which end with their row keys
   bool dropped_ = false;
 };
 

@@ -58,7 +58,7 @@ class Membership {
     }
   }
 
-  // All sessions start anew. For use after the whole process was stopped for a while: then no
+  // All sessions start again. For use after the whole process was stopped for a while: then no
   // server could send heartbeats.
   void Forgive(Time now) {
     std::lock_guard lock(mutex_);

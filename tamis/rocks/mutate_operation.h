@@ -51,7 +51,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   struct IndexChange {
     std::shared_ptr<IndexFilter> filter;
     std::vector<EntryKey> add;
-    IndexFilter::Ticket ticket = 0;  // of the entries that were added
+    IndexFilter::Ticket ticket = 0;  // the ticket of the entries that were added
     std::vector<EntryKey> remove;
     std::vector<EntryKey> held;  // the entries of every touched row as it is afterwards
     std::vector<std::pair<std::string, std::string>> puts;  // keys and values

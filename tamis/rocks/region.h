@@ -59,7 +59,7 @@ class RowLocks {
 
   std::mutex mutex_;
   bool abandoned_ = false;
-  Queues waiting_;  // of held keys
+  Queues waiting_;  // waiters for held keys
 };
 
 class Region : public std::enable_shared_from_this<Region> {

@@ -20,7 +20,7 @@ namespace tamis {
 class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
  public:
   // All must outlive it. `opening_wait`: for how long a former owner that did not close its region
-  // in good order may be believed.
+  // cleanly may be believed.
   RegionAssignment(Executor* executor, Catalog* catalog, FenceTable* fences,
                    std::shared_ptr<ServerLives> lives, Duration opening_wait);
 

@@ -1,6 +1,6 @@
 // RegionSplitter: cuts regions of one region server in two. The lower daughter keeps the id, and
-// with it its entries; those of the upper half become garbage, and are written anew under the id of
-// the upper daughter.
+// with it its entries; those of the upper half become garbage, and are written again under the id
+// of the upper daughter.
 //
 // Threads: safe.
 #pragma once

@@ -125,7 +125,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   Status Compact() { return store_->Compact(); }
 
   // Declares the server dead, even if it runs, and assigns its regions to other servers at once. A
-  // running server learns of it with its next heartbeat, and starts anew without regions.
+  // running server learns of it with its next heartbeat, and starts again without regions.
   Status Expel(const std::string& server);
   // kNotFound when there is no server of that name.
   Status Kill(const std::string& server) { return lives_->Kill(server); }

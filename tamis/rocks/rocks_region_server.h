@@ -26,7 +26,7 @@ namespace tamis {
 class RocksRegionServer : public RegionServer,
                           public std::enable_shared_from_this<RocksRegionServer> {
  public:
-  // `context` holds what lies outside of the server; its own is made here.
+  // `context` holds the shared parts; Start creates the server's own.
   static std::shared_ptr<RocksRegionServer> Start(ServerContext context, Executor* executor);
 
   void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) override;
@@ -37,7 +37,7 @@ class RocksRegionServer : public RegionServer,
   // `wait` it acknowledges no put, since leases of a former owner may live, and searches be
   // answered by it, until then.
   void OpenRegion(const pb::RegionRecord& record, Duration wait);
-  // Done when the region is closed: true when that was in good order, so that the next owner need
+  // Done when the region is closed: true when the close was clean, so that the next owner need
   // not wait: no coordinator trusts it any more, and its own wait after the opening is over.
   void CloseRegion(uint64_t region_id, uint64_t epoch, Callback<bool> done);
   // Closes every region of a table that was dropped.

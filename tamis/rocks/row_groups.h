@@ -44,7 +44,7 @@ class RowGroups {
   uint64_t generation() const { return generation_; }
 
  private:
-  static constexpr size_t kOverhead = 64;  // of a group, in bytes
+  static constexpr size_t kOverhead = 64;  // bytes for each group
   std::deque<Group> groups_;               // they are pointed to
   std::unordered_map<std::string_view, Group*> groups_by_row_;
   size_t bytes_ = 0;

@@ -52,7 +52,8 @@ class SearchCost {
   bool IsSortOfRowsCheaper(BranchStreams* streams, BranchStreams::Stream* walked) const;
 
  private:
-  // So many rows cost as much to sort as the walk to the wanted ones, at least; 0: it is not known.
+  // The number of rows that cost at least as much to sort as the walk to the wanted ones; 0: not
+  // known.
   uint64_t MostToSort(BranchStreams* streams, BranchStreams::Stream* walked) const;
 
   const ServerContext& context_;

@@ -19,7 +19,7 @@ struct RegionServerOptions {
   FilterFeed::Options feed;
   // A heartbeat that succeeds proves that the server owned its regions when it was sent. No lease
   // lives and no search is answered longer than `proof_term` after that moment. A region that was
-  // opened after an owner that did not close it in good order acknowledges no put for the same
+  // opened after an owner that did not close it cleanly acknowledges no put for the same
   // time, and a margin for clocks that run at different rates.
   Duration proof_term = std::chrono::milliseconds(1500);
   Duration heartbeat_interval = std::chrono::milliseconds(300);
@@ -32,8 +32,8 @@ struct RegionServerOptions {
   // True: RocksDB estimates the bytes of a region that opens; its estimate of bytes in memory
   // differs from run to run. False: the rows are read instead, so that a run can be repeated.
   bool estimate_region_bytes = true;
-  uint64_t page_rows = 1000;          // of one region in one answer
-  uint64_t page_bytes = 4 << 20;      // of one answer, roughly
+  uint64_t page_rows = 1000;          // rows of one region in one answer
+  uint64_t page_bytes = 4 << 20;      // bytes of one answer, roughly
   uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer
   uint64_t page_grouped = 1'000'000;  // the same, where rows are sent as groups
   // Index streams of one branch are read side by side to find the shortest: at least so many
@@ -46,7 +46,7 @@ struct RegionServerOptions {
   // After a removal so long passes before the index is searched for what it has emptied
   // (filter_clearer.h), so that many removals are looked at together.
   Duration clear_delay = std::chrono::seconds(1);
-  RecountRule recount;  // of a filter, for removals that it could not follow
+  RecountRule recount;  // when a filter is counted again for removals that it could not follow
   // Bound of all filters together; a filter that does not fit keeps bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;  // see ServerExecutor

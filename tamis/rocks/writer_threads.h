@@ -26,7 +26,7 @@ namespace tamis {
 class WriterThreads {
  public:
   struct Options {
-    uint64_t handed_entries = 4096;  // of each thread; 0: every thread writes on its own
+    uint64_t handed_entries = 4096;  // entries of each thread; 0: every thread writes on its own
     // RocksDB can commit this many batches as one group, with one write to the log.
     int max_threads = 32;
   };
@@ -47,7 +47,7 @@ class WriterThreads {
 
   rocksdb::DB* const db_;
   const Options options_;
-  const uint64_t id_;  // of this object, never given twice
+  const uint64_t id_;  // the id of this object, never given twice
   std::mutex mutex_;
   std::unique_ptr<Pool> pool_;
 };

@@ -5,7 +5,7 @@
 // rows has a bit for every region that may hold a value of the range. A summary row is the OR of 64
 // rows, and so on until there are few, so that a range of any width reads at most 126 rows a level.
 //
-//   Memory   one bit a cell and column, and a 63rd more for the summaries
+//   Memory   one bit per cell and column, and a 63rd more for the summaries
 //   AddAnyIn 128 bytes for each 1,024 columns and row
 //   Threads  const members may run concurrently; others need exclusive access
 #pragma once

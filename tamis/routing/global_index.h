@@ -74,12 +74,12 @@ class GlobalIndex {
 
   // The values of the first column of an index in one region.
   struct Bound {
-    KeyRange keys;                     // of the region
+    KeyRange keys;                     // keys of the region
     std::optional<std::string> value;  // encoded, the smallest or the largest; nullopt: no entry
   };
   // The values that a search wants of that column: low <= value < high; an empty high is no bound.
   // By the map of the index's cells, bounds lie closer to the values that are wanted. The largest
-  // value of a bound by cells is none of the region, and perhaps a longer string.
+  // value by cells is an upper bound, not a stored value, and perhaps a longer string.
   struct Wanted {
     std::string low, high;
     const CellMap* cells;  // nullptr: all values are
@@ -122,12 +122,12 @@ class GlobalIndex {
     uint64_t regions = 0;
     uint64_t regions_aside = 0;     // not used since other regions overlap them (TableLayout)
     uint64_t indexes_missing = 0;   // pairs of region and index whose bits have not arrived
-    uint64_t indexes_left_out = 0;  // of these, the pairs whose bits max_bytes has no room for
+    uint64_t indexes_left_out = 0;  // the pairs among these whose bits max_bytes has no room for
     uint64_t filters_coarse = 0;    // filters, by layers, that keep fewer slices than they have
     size_t matrix_bytes = 0;
     size_t max_bytes = 0;
     uint64_t servers_without_lease = 0;  // at `now`: their regions are always asked
-    uint64_t events = 0;                 // of servers, that were taken in since the start
+    uint64_t events = 0;                 // events of servers, taken in since the start
   };
   Stats stats(Time now = Time::min()) const;
   // Memory of all matrices.

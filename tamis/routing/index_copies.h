@@ -45,7 +45,7 @@ class IndexCopies {
       uint64_t min_prefix = 0, max_prefix = 0;
     };
 
-    const SplitGeometry geometry;  // of the filters; `bits` has their first slices
+    const SplitGeometry geometry;  // the geometry of the filters; `bits` has their first slices
     FilterMatrix bits;
     std::vector<Owner> owners;  // by column
   };
@@ -54,7 +54,7 @@ class IndexCopies {
     SplitGeometry geometry;
     uint32_t layers = 0;
     Matrix* matrix = nullptr;                   // once columns were given
-    std::vector<FilterMatrix::Column> columns;  // one a layer
+    std::vector<FilterMatrix::Column> columns;  // one per layer
     std::unique_ptr<ProjectionParts> arriving;  // bits that come in parts, until all are here
   };
   // A value that is looked for: the hash of a prefix of the encoded values, and the first of them.

@@ -45,8 +45,8 @@ class TableLayout {
   // Adds or removes a region; the next Reconcile places it. REQUIRES: !range.empty().
   Slot Add(KeyRange range, uint32_t server);
   void Remove(Slot slot);
-  // To be called when the lease of the region's server lives again: the next Reconcile decides anew
-  // about the region and those that overlap it.
+  // To be called when the lease of the region's server lives again: the next Reconcile decides
+  // again about the region and those that overlap it.
   void Doubt(Slot slot);
   // False when Reconcile would change nothing.
   bool NeedsReconciling(Time now) const {
@@ -84,7 +84,7 @@ class TableLayout {
   };
   struct Aside {
     Slot slot;
-    Slot furthest;  // of those up to here, the one that ends last
+    Slot furthest;  // the slot up to here that ends last
   };
 
   const std::string& StartOf(Slot slot) const { return regions_[slot].range.start; }

@@ -5,7 +5,7 @@
 // events), "totals" among them: what the searches of this server asked. One thread looks at the
 // store for all streams, and only while there are some; after a look it pauses for at least ten
 // times as long as the look took. A stream whose client does not take its events is cut; its client
-// begins anew.
+// begins again.
 //
 // Threads: safe.
 #pragma once
@@ -32,7 +32,7 @@ class EventStreams {
   struct Options {
     size_t max_streams = 32;  // more are refused
     size_t max_regions = 100'000;
-    size_t max_pending_bytes = size_t{16} << 20;  // of changes that a client has not taken
+    size_t max_pending_bytes = size_t{16} << 20;  // bytes of changes that a client has not taken
     std::chrono::milliseconds pause{250};         // between two looks, at least
     std::chrono::milliseconds silence{10'000};    // then a comment shows that the stream lives
   };
@@ -50,7 +50,7 @@ class EventStreams {
 
   void Answer(const ExchangePtr& exchange);
   uint64_t open() const;
-  // Ends all streams in good order; new ones are refused.
+  // Ends all streams cleanly; new ones are refused.
   void Stop();
 
  private:

@@ -39,7 +39,7 @@ struct Request {
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
-  std::string body = {};  // of Send only
+  std::string body = {};  // used by Send only
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 

@@ -33,7 +33,7 @@ class HttpServer {
     std::string tls_client_ca_file;
     int threads = 2;
     uint64_t max_body_bytes = uint64_t{16} << 20;
-    uint64_t max_bodies_bytes = uint64_t{256} << 20;  // of all requests together
+    uint64_t max_bodies_bytes = uint64_t{256} << 20;  // bytes of all requests together
     uint32_t max_head_bytes = 16 << 10;
     uint32_t max_connections = 10'000;  // more are closed at once
     std::chrono::milliseconds idle_time = std::chrono::seconds(60);

@@ -11,7 +11,7 @@
 
 namespace tamis::server {
 
-constexpr int kMostJsonLevels = 64;  // of arrays and objects inside of each other
+constexpr int kMostJsonLevels = 64;  // levels of arrays and objects inside of each other
 
 // kInvalidArgument for a text that is no JSON, and for more than kMostJsonLevels.
 Result<nlohmann::json> ParseJsonBody(const std::string& body);

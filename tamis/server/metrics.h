@@ -39,7 +39,7 @@ class Metrics {
     uint64_t statements = 0;
     uint64_t rows = 0;
     uint64_t searches = 0;
-    Explain sums;  // of the searches; numbers only
+    Explain sums;  // sums of the searches; numbers only
   };
   Totals totals() const;
 

@@ -16,7 +16,7 @@ namespace tamis::server {
 // A request that a route matches.
 struct Call {
   ExchangePtr exchange;
-  std::map<std::string, std::string> parameters;  // of the path
+  std::map<std::string, std::string> parameters;  // parameters of the path
 
   const Request& request() const { return exchange->request(); }
 };
@@ -25,7 +25,7 @@ struct Route {
   std::string method;
   std::string pattern;
   std::string summary;                            // a sentence
-  std::string request_type = "application/json";  // of POST and PUT
+  std::string request_type = "application/json";  // the type for POST and PUT
   std::string answer_type = "application/json";
   bool is_conditional = false;  // takes If-Match and If-None-Match
   bool is_open = false;         // answered without a token

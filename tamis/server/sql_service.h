@@ -3,14 +3,15 @@
 //   {"sql": "SELECT ... WHERE a = ?", "parameters": [1], "timeout_ms": 5000, "max_rows": 100,
 //    "explain": true, "explain_regions": true}
 //
-// With explain_regions each search also lists its regions by outcome, in tables of few enough.
+// With explain_regions each search also lists its regions by outcome, for tables with at most
+// kExplainedRegions regions.
 // The answer is one JSON document, or with "Accept: application/x-ndjson" a stream of lines: the
 // columns, one line for each row, and a last line, {"complete": true, ...} or {"error": {...}}. A
 // stream without such a last line was cut.
 //
-// A statement whose client does not take its rows holds no thread: it stands between two steps
-// until the rows before have been sent. It is cancelled when the client disconnects, when its time
-// is over, and by Stop.
+// A statement whose client does not take its rows holds no thread: it is suspended between two
+// steps until the rows before have been sent. It is cancelled when the client disconnects, when its
+// time is over, and by Stop.
 //
 // Threads: safe.
 #pragma once
@@ -37,7 +38,7 @@ class SqlService {
     int max_statements = 64;  // at once, with those that wait for their clients
     std::chrono::milliseconds max_time = std::chrono::seconds(60);  // and without a timeout_ms
     uint64_t max_rows = 1'000'000'000;
-    uint64_t max_document_bytes = uint64_t{32} << 20;  // of an answer that is not streamed
+    uint64_t max_document_bytes = uint64_t{32} << 20;  // bytes of an answer that is not streamed
   };
 
   SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers,

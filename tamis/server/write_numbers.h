@@ -16,8 +16,8 @@ namespace tamis::server {
 
 class WriteNumbers {
  public:
-  static constexpr size_t kMostClients = 10'000;  // of the others the oldest is forgotten
-  static constexpr size_t kMostNumbers = 1'000;   // of a client; smaller ones count as taken
+  static constexpr size_t kMostClients = 10'000;  // beyond these the oldest is forgotten
+  static constexpr size_t kMostNumbers = 1'000;  // numbers of a client; smaller ones count as taken
 
   WriteNumbers();
 

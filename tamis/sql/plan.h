@@ -19,7 +19,7 @@
 namespace tamis {
 
 struct SqlPlan {
-  // One a right-hand side that xFilter is given.
+  // One term for each argument of xFilter.
   struct Term {
     enum class Kind {
       kCompare,

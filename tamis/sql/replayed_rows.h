@@ -66,9 +66,9 @@ class ReplayedRows {
   bool grouping_ = false;
   // Rows given out without their keys, by combination; only while groups may come.
   std::unordered_map<std::string, uint64_t> given_before_;
-  std::string key_given_;  // of the row that NeedKey found
+  std::string key_given_;  // the key of the row that NeedKey found
   Row first_;              // that row: with an order, rows before it are not given out any more
-  Explain earlier_;        // of searches that this one replaced
+  Explain earlier_;        // sums of searches that this one replaced
   std::optional<Explain> sum_;
 };
 

@@ -47,7 +47,7 @@ struct Session {
   Status failure;
   // False: servers send rows, never groups of them.
   bool groups = true;
-  // So many groups are put into an order for GROUP BY; of more, the rows are read in it.
+  // The number of groups that are sorted for GROUP BY; with more, the rows are read in the order.
   size_t most_gathered_groups = GatheredGroups::kMostCombinations;
   // While true nothing is written: a statement is run for its searches only.
   bool dry_run = false;
@@ -80,7 +80,7 @@ struct Session {
     return AwaitResult<T>(&engine->executor(), {.cancelled = &cancelled},
                           [&](auto done) { call(*admin, std::move(done)); });
   }
-  // Where nothing but how it ended is told.
+  // For calls that return only a Status.
   template <class Call>
   Status Do(Call&& call) {
     TAMIS_RETURN_IF_ERROR(CheckAdmin());

@@ -22,7 +22,7 @@ class WriteBuffer {
 
   struct Options {
     bool ignore_existing = false;      // INSERT OR IGNORE: an existing row stays, and is no error
-    std::string conflict;              // what the message says when the row is there already
+    std::string conflict;              // the message when the row is there already
     bool only_after_previous = false;  // done only when the write added before it was done
   };
 

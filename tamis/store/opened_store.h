@@ -40,13 +40,13 @@ class OpenedStore {
     // For an embedded cluster; other kinds ignore these.
     int servers = 8;
     // Bound of one server's filters; a filter that does not fit keeps bits alone: a removed value
-    // keeps its bits until the filter is counted anew.
+    // keeps its bits until the filter is counted again.
     uint64_t server_filter_bytes = uint64_t{1} << 30;
     uint64_t split_bytes = uint64_t{64} << 20;
     bool sync = false;
     bool salvage = false;    // see Store::Options
     bool create = true;      // when the directory is not there
-    bool read_only = false;  // as ?mode=ro
+    bool read_only = false;  // like ?mode=ro
   };
 
   static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);

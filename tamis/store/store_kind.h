@@ -26,8 +26,8 @@ struct OpenedKind {
 };
 
 struct StoreKind {
-  std::string_view prefix;  // of its names, without the colon
-  std::string_view form;    // of its names, for messages
+  std::string_view prefix;  // the beginning of its names, without the colon
+  std::string_view form;    // the form of its names, for messages
   // Fills `opened`, also in part before a failure: tasks of the executor may use that part until
   // the executor has stopped.
   Status (*open)(const std::string& name, const OpenedStore::Options& options, Executor* executor,

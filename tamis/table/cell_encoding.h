@@ -30,7 +30,7 @@ enum class CellEncoding : uint8_t {
   kInt = 4,    // int64: 4 bytes
   kShort = 5,  // int64: 2 bytes
   kByte = 6,   // int64: 1 byte; bool: 1 byte, 0 is false, all others are true (written as 0xff)
-  kText = 7,   // what a person reads: digits, true and false, ISO 8601, a decimal number
+  kText = 7,   // text that a person reads: digits, true and false, ISO 8601, a decimal number
   kPhoenixLong = 8,     // int64: 8 bytes, sign bit flipped
   kPhoenixInt = 9,      // int64: 4 bytes, sign bit flipped
   kDouble = 10,         // double: IEEE, 8 bytes
@@ -63,7 +63,7 @@ Result<std::string> EncodeCell(CellEncoding encoding, const Value& value);
 
 // The values of an encoding with a width, numbered in their order. `least` is the number of the
 // first value that is at least (`inclusive`), or above, the given one; one past the last where
-// there is none. Numbers run from RankBegin to RankEnd and 0 is where the bytes begin anew: values
+// there is none. Numbers run from RankBegin to RankEnd and 0 is where the bytes begin again: values
 // below it (negative ones) are a stretch of their own.
 struct CellRanks {
   // How the bytes of ranks below 0 lie.

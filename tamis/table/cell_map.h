@@ -1,7 +1,7 @@
 // CellMap: a monotone map from byte strings to the numbers of cells.
 //
 // Encoded values sort as bytes (tamis/table/codec.h), so a range of values is a range of cells, and
-// one bit a cell says of many ranges at once that no value lies in them. The map is a piecewise
+// one bit per cell says of many ranges at once that no value lies in them. The map is a piecewise
 // linear model of how values are distributed: its knots are values at even steps of the sorted
 // distinct values, so that each cell holds about as many values as the next, however they cluster.
 //
@@ -29,7 +29,7 @@ class CellMap {
  public:
   static constexpr uint32_t kMaxCells = 1u << 26;
   static constexpr size_t kMaxKnots = 8192;
-  static constexpr size_t kMaxBytes = 1 << 20;  // of a map
+  static constexpr size_t kMaxBytes = 1 << 20;  // bytes of a map
 
   struct Knot {
     std::string value;
@@ -54,8 +54,8 @@ class CellMap {
 
   // Less than cells(). a <= b gives CellOf(a) <= CellOf(b).
   uint32_t CellOf(std::string_view value) const;
-  // Every value that falls into the cell, or into a later one, is at least this; all values but few
-  // from here on do.
+  // Every value that falls into the cell, or into a later one, is at least this; nearly all values
+  // from here on fall into this cell or a later one.
   std::string LowestOf(uint32_t cell) const;
 
   uint32_t cells() const { return cells_; }

@@ -31,8 +31,8 @@ struct Expression {
 
   Function function = Function::kLower;
   uint32_t source = 0;  // position in TableSchema::columns of the column that it is computed from
-  uint32_t length = 0;  // of kSubstr: characters
-  JsonPath path = {};   // of kJsonText
+  uint32_t length = 0;  // kSubstr: the number of characters
+  JsonPath path = {};   // kJsonText: the path
 
   Type ArgumentType() const;
   Type ResultType() const;

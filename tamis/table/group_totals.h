@@ -19,9 +19,9 @@ namespace tamis {
 class GroupTotals {
  public:
   struct Group {
-    Row row;  // of the first one, with NULL in columns that the groups do not have in common
+    Row row;  // the first row, with NULL in columns that the groups do not have in common
     uint64_t count = 0;
-    std::vector<ColumnTotals> totals;  // as `columns`
+    std::vector<ColumnTotals> totals;  // one for each of `columns`
   };
 
   // Positions of columns: `by` those that the rows of a group have in common, `columns` those of
@@ -29,7 +29,7 @@ class GroupTotals {
   GroupTotals(const TableSchema& schema, std::vector<uint32_t> by, std::vector<uint32_t> columns)
       : schema_(schema), by_(std::move(by)), columns_(std::move(columns)) {}
 
-  // So many rows with these values.
+  // Adds `count` rows with these values.
   void Add(const Row& row, uint64_t count);
   // A group whose totals are known. REQUIRES: as many totals as columns.
   void Add(const Row& row, uint64_t count, const std::vector<ColumnTotals>& totals);
@@ -40,7 +40,7 @@ class GroupTotals {
   std::deque<Group> Take();
 
  private:
-  static constexpr size_t kOverhead = 128;  // of a group, in bytes
+  static constexpr size_t kOverhead = 128;  // bytes for each group
 
   Group* Find(const Row& row);
 

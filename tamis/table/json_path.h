@@ -27,7 +27,7 @@ struct JsonPath {
 
   // Reads "$.a.b", "$.\"a b\"[3]"; in quotes \xNN is a byte.
   static Result<JsonPath> Parse(std::string_view text);
-  std::string ToString() const;  // as Parse reads it
+  std::string ToString() const;  // in the form that Parse reads
 
   Status Validate() const;
 

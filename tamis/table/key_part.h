@@ -15,7 +15,7 @@ struct KeyPart {
   // The numbers are stored; they never change.
   enum class Form : uint8_t {
     kOrdered = 0,  // our own encoding (codec.h), of any type
-    kFixed = 1,    // as many bytes as the encoding has, or `width` of text or bytes
+    kFixed = 1,    // the width of the encoding, or `width` bytes for text or bytes
     kUntil = 2,    // the bytes up to `delimiter`, which follows; they do not contain it
     kRest = 3,     // all bytes that are left: the last part only
   };
@@ -32,6 +32,6 @@ struct KeyPart {
 // "ordered", or an encoding and a form with colons between them; what follows from the type or the
 // encoding may be left out: "long", "width=4", "text:until=|", "until=\x00", "rest".
 Result<KeyPart> ParseKeyPart(Type type, std::string_view text);
-std::string KeyPartText(Type type, const KeyPart& part);  // as ParseKeyPart reads it
+std::string KeyPartText(Type type, const KeyPart& part);  // in the form that ParseKeyPart reads
 
 }  // namespace tamis

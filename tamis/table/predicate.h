@@ -20,9 +20,9 @@ struct Predicate {
   enum class Kind : uint8_t {
     kTrue = 1,
     kFalse = 2,
-    kAnd = 3,       // of children; true when there are none
-    kOr = 4,        // of children; false when there are none
-    kNot = 5,       // of children[0]
+    kAnd = 3,       // all children hold; true when there are none
+    kOr = 4,        // one child holds; false when there are none
+    kNot = 5,       // children[0] is false
     kCompare = 6,   // column op values[0]
     kIn = 7,        // column IN values, which are sorted, each once
     kPrefix = 8,    // column begins with values[0] (text, bytes)

@@ -47,7 +47,7 @@ struct Column {
   // In a table of cells, for columns that are not in the key.
   CellName cell = {};
   CellEncoding encoding = CellEncoding::kNone;
-  std::optional<Expression> expression = {};  // of a computed column
+  std::optional<Expression> expression = {};  // computed columns only
 
   bool is_computed() const { return expression.has_value(); }
 };
@@ -63,7 +63,7 @@ struct IndexSpec {
   IndexNulls nulls = IndexNulls::kIndex;
   double fpr = 0.001;                // wanted false-positive rate of one full filter layer
   uint64_t expected_values = 10000;  // distinct values in a region: capacity of one filter layer
-  uint64_t seed = 0;                 // of the hashes of this index's values
+  uint64_t seed = 0;                 // the seed of the hashes of this index's values
   // Positions of columns whose values stand in the entry besides the indexed and the key columns,
   // so that a query of these columns need not read the row.
   std::vector<uint32_t> include = {};

@@ -35,7 +35,7 @@ struct StoredRow {
     kForeignKey,  // the key does not parse: not a row of the table
   };
   State state = State::kAbsent;
-  Row row;                   // of kRow
+  Row row;                   // the row of kRow
   uint64_t undecodable = 0;  // cells that stand there and read as NULL
 };
 

@@ -15,16 +15,16 @@
 namespace tamis {
 
 struct BranchWork {
-  std::vector<std::string> keys;  // of the rows given, each time that one was
+  std::vector<std::string> keys;  // keys of the rows given, each time that one was
   uint64_t entries = 0;
   uint64_t seeks = 0;
   uint64_t rows_read = 0;
-  uint64_t rows_scanned = 0;            // of these, those that were read one after the other
+  uint64_t rows_scanned = 0;            // the rows among these that were read one after the other
   uint64_t expected = 0;                // entries, of the streams that led
-  uint64_t pages = 0;                   // of all regions
+  uint64_t pages = 0;                   // pages of all regions
   std::map<uint32_t, uint64_t> led;     // by index, of how many regions; 0: a scan
   std::map<uint32_t, uint64_t> joined;  // by index, in how many pages
-  std::string error;                    // of the first that failed
+  std::string error;                    // the error of the first that failed
   bool ok() const { return error.empty(); }
 
   // Counted in entries: to begin a range costs eight, a row eight when it is looked up, two when

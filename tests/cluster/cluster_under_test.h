@@ -2,9 +2,9 @@
 // (cluster_suite_test.cc, threaded_cluster.h): its two interfaces, an executor, and the little that
 // a test needs beyond them.
 //
-// A further kind is one file, which implements this, and its line in a ClusterKinds(): the embedded
-// ones are in embedded_kinds.cc, HBase, which takes longer, in hbase_kind.cc for a program of its
-// own. A kind names what it cannot do, by Capability or here, and the tests that need it are
+// A further kind is a pair of files, which implement this, and its line in a ClusterKinds(): the
+// embedded ones are in embedded_kinds.cc, HBase, which takes longer, in hbase_kind.cc for a program
+// of its own. A kind names what it cannot do, by Capability or here, and the tests that need it are
 // skipped.
 #pragma once
 
@@ -29,7 +29,7 @@ struct ClusterWishes {
   uint64_t seed = 1;
   bool restless = false;     // leases and sessions are short, background work comes in small steps
   bool small_pages = false;  // an answer holds few rows and looks at few entries
-  // So many rows, or groups, are in an answer at most; 0: as usual.
+  // The most rows, or groups, in an answer; 0: as usual.
   uint64_t page_rows = 0;
   uint64_t page_grouped = 0;
   Faults faults;
@@ -62,7 +62,7 @@ class ClusterUnderTest {
   // True: one thread, and a clock that goes on only while the thread waits. Then an operation that
   // was begun and not waited for has not been done.
   virtual bool has_virtual_clock() const = 0;
-  // Ends all servers in good order and starts them again. Engines must be gone; `cluster`, `admin`
+  // Ends all servers cleanly and starts them again. Engines must be gone; `cluster`, `admin`
   // and `executor` are others afterwards.
   virtual bool can_restart() const = 0;
   virtual Status Restart() = 0;
@@ -107,7 +107,7 @@ class ClusterUnderTest {
 
 struct ClusterKind {
   std::string name;
-  bool virtual_clock = false;  // what has_virtual_clock() says of one that is open
+  bool virtual_clock = false;  // has_virtual_clock() of an open one
   std::function<Result<std::unique_ptr<ClusterUnderTest>>(const ClusterWishes&)> open;
 };
 

@@ -16,7 +16,7 @@ class Mishaps {
  public:
   struct Options {
     size_t most_regions = 12;
-    double fpr = RandomRows::kFpr;  // of the indexes that come and go
+    double fpr = RandomRows::kFpr;  // the rate of the indexes that come and go
   };
   // Writes of rows near to the key, which make a mishap matter.
   using StartBurst = std::function<void(int64_t key, WriteBurst::Kind kind)>;

@@ -19,9 +19,9 @@ class ModelTable {
   enum class Outcome { kDone, kNotDone, kUnknown };
 
   struct Entry {
-    State sure;                // as of the last write whose outcome is known
-    std::vector<State> maybe;  // of writes under way, or of unknown outcome
-    std::vector<State> done;   // of those among them that were acknowledged, while others run
+    State sure;                // the state after the last write whose outcome is known
+    std::vector<State> maybe;  // states after writes under way, or of unknown outcome
+    std::vector<State> done;   // the states among them that were acknowledged, while others run
     int under_way = 0;
     bool unknown = false;  // one of those under way has an unknown outcome
     bool tainted = false;  // nothing is under way, but a write may even happen later

@@ -19,7 +19,7 @@ struct Orders {
 
   int64_t count = 0;
   uint64_t countries = 25;
-  uint64_t cities = 20;  // of each country
+  uint64_t cities = 20;  // cities of each country
   uint64_t days = 2500;
   uint64_t longest_delay = 30;
   uint64_t amounts = 100'000;

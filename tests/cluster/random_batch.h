@@ -17,7 +17,7 @@ class RandomBatch {
   struct OfRow {
     int64_t key = 0;
     std::vector<RandomWrite> writes;  // in order
-    std::vector<size_t> places;       // of each, in the batch
+    std::vector<size_t> places;       // the place of each, in the batch
 
     const RowState& after() const { return writes.back().after; }
     void Add(RandomWrite write, size_t place) {
@@ -28,7 +28,7 @@ class RandomBatch {
   // The outcome of the writes of one row.
   struct Outcome {
     StatusCode expected =
-        StatusCode::kOk;  // what `status` must be, unless no server took the writes
+        StatusCode::kOk;  // `status` must be this, unless no server took the writes
     Status status;
     std::string fault;  // not empty: answers that contradict each other
   };

@@ -30,7 +30,7 @@ struct RandomClusterOptions {
 };
 
 struct RandomClusterResult {
-  std::optional<std::string> failure;  // what was wrong, and where
+  std::optional<std::string> failure;  // the fault, and its place
   uint64_t operations = 0;             // done until then
   std::map<std::string, uint64_t> counts;
 };

@@ -29,7 +29,7 @@ class SimCluster {
 
   struct Options {
     uint64_t seed = 1;
-    int clock_drift = 15;      // of each node at most, in thousandths
+    int clock_drift = 15;      // each node's drift at most, in thousandths
     bool small_pages = false;  // answers of several pages
     uint64_t build_rows = 16;  // a step of a background job
     uint64_t split_bytes = 0;  // regions that grow are split
@@ -44,7 +44,7 @@ class SimCluster {
   Status Open();
   // How the store finds its saved filters when it is opened again.
   enum class Saved {
-    kAll,    // as after a closing in good order
+    kAll,    // the state after a clean close
     kNone,   // their list is out of date, so none is used
     kOlder,  // the filters of the saving before the last one are still there
   };

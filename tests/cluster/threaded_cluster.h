@@ -22,7 +22,7 @@ namespace tamis {
 // An event that harms a cluster from outside: it begins, lasts, and is undone, which may take its
 // time.
 struct Outage {
-  std::string name;  // as it is counted
+  std::string name;  // the name by which it is counted
   Duration lasts{};
   std::function<bool()> begin;  // false: it could not
   std::function<void()> end;    // then, too

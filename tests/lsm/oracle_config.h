@@ -26,11 +26,11 @@ struct OracleConfig {
   bool flushes_together = false;  // the memtables of all families, atomically
   bool logs = true;               // the write-ahead log is on
   bool blobs = false;             // in one of the families, or in every second one of many
-  bool has_model = false;         // what was acknowledged is remembered from life to life
-  int families = 3;               // those that live as long as the database
+  bool has_model = false;         // acknowledged writes are remembered from life to life
+  int families = 3;               // families that live as long as the database
   bool disk_fails = false;        // now and then
   bool loses_files = false;       // key files get lost and damaged
-  std::string fault;              // of faults.h
+  std::string fault;              // a name of faults.h
   std::string Text() const;
 };
 OracleConfig ConfigOf(uint64_t seed);

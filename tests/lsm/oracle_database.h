@@ -42,12 +42,12 @@ struct OracleDatabase {
   void DecideRecovered();
 
   const OracleConfig config;
-  const uint64_t seed;  // of this life
+  const uint64_t seed;  // the seed of this life
   OracleCounts& counts;
   const std::string path;
   const std::string keys_path;
   const bool drops_files;  // files are dropped: a key may be gone although no delete of it was done
-  Random random;           // of who disturbs
+  Random random;           // used by the thread that disturbs
   std::shared_ptr<FaultyFileSystem> disk;
   std::unique_ptr<rocksdb::Env> env;
   rocksdb::Options options;
@@ -60,7 +60,7 @@ struct OracleDatabase {
   // anything else is written.
   std::vector<std::unique_ptr<rocksdb::Transaction>> recovered;
   std::vector<rocksdb::ColumnFamilyHandle*> fixed;
-  std::vector<rocksdb::ColumnFamilyHandle*> temporary;  // of who disturbs
+  std::vector<rocksdb::ColumnFamilyHandle*> temporary;  // families of the thread that disturbs
   std::atomic<uint64_t> next_name{0};
 
  private:

@@ -8,7 +8,7 @@ namespace tamis {
 
 class FailingAllocations {
  public:
-  // So many succeed before the first that fails.
+  // `before`: how many succeed before the first that fails.
   explicit FailingAllocations(uint64_t before, bool only_one);
   ~FailingAllocations();
   FailingAllocations(const FailingAllocations&) = delete;
@@ -18,7 +18,7 @@ class FailingAllocations {
   static void Begin(uint64_t before, bool only_one);
   static void End();
 
-  static uint64_t failed();  // of this thread, since the latest was made or begun
+  static uint64_t failed();  // failures of this thread, since the latest was made or begun
 
   // An allocation for which this says true never fails; nullptr: none is exempt. For all threads.
   static void Exempt(bool (*is_exempt)());

@@ -85,7 +85,7 @@ class SemiSortedCodes {
 template <uint32_t kTagBits, bool kSemiSorted>
 struct CuckooBuckets {
   static constexpr uint32_t kWidth = kTagBits;
-  static constexpr uint32_t kBits = kCuckooSlots * (kTagBits - kSemiSorted);  // of a bucket
+  static constexpr uint32_t kBits = kCuckooSlots * (kTagBits - kSemiSorted);  // bits of a bucket
   // A bucket begins at bit 0 or 4 of a byte, so that it fits together with the bits before it.
   using Word = std::conditional_t<(kBits <= 64), uint64_t, unsigned __int128>;
 

@@ -23,7 +23,7 @@ namespace tamis {
 class DLeftLayout {
  public:
   static constexpr uint32_t kSubtables = 4;
-  static constexpr uint32_t kCells = 8;  // of a bucket
+  static constexpr uint32_t kCells = 8;  // cells of a bucket
   static constexpr uint32_t kMinRemainderBits = 8;
   static constexpr uint32_t kMaxRemainderBits = 40;
 
@@ -46,7 +46,7 @@ class DLeftLayout {
         counters_mask_(~uint32_t{0} >> (32 - kCells * counter_bits)),
         counter_ones_(counters_mask_ / max_counter()) {}
 
-  uint64_t buckets() const { return buckets_; }  // of a subtable
+  uint64_t buckets() const { return buckets_; }  // buckets of a subtable
   uint32_t remainder_bits() const { return remainder_bits_; }
   uint32_t counter_bits() const { return counter_bits_; }
   uint32_t max_counter() const { return (1u << counter_bits_) - 1; }

@@ -39,7 +39,7 @@ class GssapiServer {
   const Protection protection_;
   gss_cred_id_t credential_ = GSS_C_NO_CREDENTIAL;
   std::atomic<int> logins_ = 0;
-  std::vector<std::thread> threads_;  // of the listener's thread
+  std::vector<std::thread> threads_;  // only the thread of the listener uses it
   std::unique_ptr<LoopbackListener> listener_;
 };
 

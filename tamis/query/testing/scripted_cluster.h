@@ -139,7 +139,7 @@ class ScriptedCluster : public Cluster {
   std::set<int64_t> rows;
   std::map<std::string, std::shared_ptr<ScriptedServer>> servers;
   std::function<void(const std::vector<KeyRange>&, Callback<std::vector<RegionInfo>>)> list_regions;
-  std::vector<std::vector<KeyRange>> listings;  // what was asked for
+  std::vector<std::vector<KeyRange>> listings;  // ranges that were asked for
   std::function<void(Callback<TableSchema>)> get_table;
   int schemas_asked = 0;
 };

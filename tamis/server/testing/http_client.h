@@ -17,7 +17,7 @@ class HttpClient {
   struct Answer {
     int status = 0;  // 0: the connection ended before the answer did
     std::map<std::string, std::string> headers;
-    std::string body;  // what came of it
+    std::string body;  // the body that came, whole or in part
   };
 
   explicit HttpClient(uint16_t port) : socket_(io_) {
