@@ -193,7 +193,7 @@ Datum tamis_fdw_validator(PG_FUNCTION_ARGS) {
   PG_RETURN_VOID();
 }
 
-// The token is read anew for each statement, so that it can be changed at any time.
+// The token is read again for each statement, so that it can be changed at any time.
 static char* TokenOfFile(const char* path) {
   FILE* file = AllocateFile(path, "r");
   char buffer[1024];

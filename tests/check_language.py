@@ -4,7 +4,8 @@
 usage: check_language.py ROOT [PATH...]
 
 A comment, a sentence in it, and the name of a test begin with what they speak of. This check fails on those that begin
-with a word of OPENINGS, which leave the reader to guess the noun, and on lines of more than 100 columns in C++ and 120
+with a word of OPENINGS, which leave the reader to guess the noun (a comment after code also where that word is in lower
+case), and on lines of more than 100 columns in C++ and 120
 in Java. PATHs name the files to check; without them it checks all sources. Before that it proves on a small text
 with planted faults that it finds each of them.
 """
@@ -31,7 +32,7 @@ PYTHON_TEST = re.compile(r"^\s*def test_(\w+)\(")
 
 
 def comments_of(path, lines):
-    """(number of the line, text) of each comment; lines of one comment are joined."""
+    """(number of the line, lines of the text, whether it stands after code) of each comment."""
     block, start = [], 0
     for number, line in enumerate([*lines, ""], 1):
         match = (PYTHON_COMMENT if path.suffix == ".py" else LINE_COMMENT).match(line)
@@ -42,16 +43,18 @@ def comments_of(path, lines):
             block.append(match.group(1).strip())
             continue
         if block:
-            yield start, block
+            yield start, block, False
             block = []
         if path.suffix != ".py" and (tail := TAIL_COMMENT.search(line)):
-            yield number, [tail.group(1)]
+            yield number, [tail.group(1)], True
 
 
-def faults_of_comment(number, block):
+def faults_of_comment(number, block, is_tail):
     text = " ".join(block)
     if text.startswith(EXCEPTIONS):
         return
+    if is_tail and re.match(OPENINGS.lower(), text):
+        yield number, f"a comment after code begins with \"{text.split()[0]}\": {text[:50]}"
     # A sentence ends with a full stop behind a word, not behind an abbreviation or a number.
     for match in re.finditer(r"(?:^|(?<=[a-z)\"'`][.?!:] ))" + OPENINGS, text):
         shown = text[match.start():match.start() + 50]
@@ -73,8 +76,8 @@ def tests_of(path, lines):
 
 def faults_of(path, text):
     lines = text.splitlines()
-    for number, block in comments_of(path, lines):
-        yield from faults_of_comment(number, block)
+    for number, block, is_tail in comments_of(path, lines):
+        yield from faults_of_comment(number, block, is_tail)
     for number, name in tests_of(path, lines):
         words = re.sub(r"[A-Z]", lambda letter: " " + letter.group(0).lower(), name).replace("_", " ").split()
         if words and re.match(OPENINGS, words[0].capitalize()):
@@ -87,7 +90,7 @@ def faults_of(path, text):
 PLANTED = """// Of text, as there.
 int a;  // what it is; Who reads it. Nobody does
 // A cut value. As above.
-int b;
+int b;  // of the filter
 TEST(Filter, WhatIsErasedIsGone) {}
 TEST(Filter, ErasedKeyIsGone) {}
 """
@@ -95,7 +98,7 @@ TEST(Filter, ErasedKeyIsGone) {}
 
 def prove():
     found = [number for number, _ in faults_of(pathlib.Path("planted.cc"), PLANTED + "x" * 101 + "\n")]
-    if found != [1, 2, 3, 5, 7]:
+    if found != [1, 2, 2, 3, 4, 5, 7]:
         sys.exit(f"the check does not find what was planted: it found lines {found}")
 
 

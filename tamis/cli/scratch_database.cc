@@ -121,7 +121,7 @@ std::string ScratchDatabase::ConditionOf(const std::string& index) {
   }
   constexpr std::string_view kWhere = "WHERE";
   for (size_t i = 0; i < sql.size(); ++i) {
-    if (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`') {  // one that is doubled begins anew
+    if (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`') {  // one that is doubled begins again
       i = std::min(sql.find(sql[i], i + 1), sql.size());
       continue;
     }

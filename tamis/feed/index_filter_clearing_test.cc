@@ -446,7 +446,7 @@ TEST(IndexFilterClearingTest, SnapshotsKeepCellsAndPendingClearings) {
   const IndexFilter::Clearing clearing = other.filter().BeginClearing(10);
   EXPECT_EQ(clearing.cells, (std::vector<uint32_t>{scene.CellOf("d"), scene.CellOf("l")}));
   EXPECT_TRUE(clearing.range);
-  // Without cells, or with those of another map, the entries are counted anew.
+  // Without cells, or with those of another map, the entries are counted again.
   other.filter().SetCellMap(nullptr);
   EXPECT_FALSE(other.filter().RestoreGeneration(bytes));
   other.filter().SetCellMap(std::make_shared<const CellMap>());

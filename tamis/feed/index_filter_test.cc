@@ -335,7 +335,7 @@ TEST_F(IndexFilterTest, ASnapshotOfAFittedFilterIsRestored) {
 
 // ---- Removals that are ignored
 
-// How many entries were read to count filters anew while rows were updated, one by one, each to
+// How many entries were read to count filters again while rows were updated, one by one, each to
 // another of the values; the filter is looked at after every write, as a region's is.
 class RecountTest : public IndexFilterTest {
  protected:
@@ -390,7 +390,7 @@ TEST_F(RecountTest, ALargeIndexIsNotReadForAFewUpdates) {
 }
 
 // Rows come twenty a value and go again: more than a counter holds, so each value leaves its bits
-// until they are counted anew. Few rows at a time are too few to fill the filter, which would have
+// until they are counted again. Few rows at a time are too few to fill the filter, which would have
 // it counted, too.
 TEST_F(RecountTest, ASmallIndexForgetsValuesThatAreGone) {
   constexpr int kRows = 200;

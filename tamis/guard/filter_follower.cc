@@ -176,7 +176,7 @@ Status FilterFollower::Apply(const FeedChanges& changes) {
   return StillHere();
 }
 
-// Reads the generation anew. A filter that was rebuilt meanwhile is further than the feed is.
+// Reads the generation again. A filter that was rebuilt meanwhile is further than the feed is.
 Status FilterFollower::StillHere() {
   std::string mark;
   TAMIS_RETURN_IF_ERROR(ReadPlace(&mark));

@@ -20,7 +20,7 @@ namespace tamis::hbase {
 namespace {
 
 // Ends the failing of the client's thread, on which callbacks run, and returns whether an
-// allocation failed. Then begins anew, unless `allocations` is negative.
+// allocation failed. Then begins again, unless `allocations` is negative.
 bool Exchange(Client& client, int64_t allocations) {
   const auto failed = std::make_shared<std::promise<bool>>();
   client.Get("t", {.row = "a"}, [failed, allocations](const Result<Row>&) {

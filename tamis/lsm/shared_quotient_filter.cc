@@ -125,7 +125,7 @@ void SharedQuotientFilter::Add(Shard* shard, uint64_t hash) noexcept {
   } catch (const std::bad_alloc&) {
   }
   // Full, against all expectation, or without memory. The shard's answers are worthless until it is
-  // made anew.
+  // made again.
   if (!is_counted) shard->passing.store(true, std::memory_order_seq_cst);
 }
 

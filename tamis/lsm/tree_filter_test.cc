@@ -695,7 +695,7 @@ TEST(TreeFilterTest, AFileThatIsIngestedWithoutItsTicketIsNotCounted) {
 }
 
 // A file whose key file is lost leaves its copies behind; as soon as the keys of all others are
-// known, every shard is made anew without them.
+// known, every shard is made again without them.
 TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
   const std::string directory =
       testing::TempDir() + "tree_filter_stale." + std::to_string(getpid());
@@ -720,7 +720,7 @@ TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
     }
     return count;
   };
-  // While the keys of file 2 are unknown, too, nothing can be made anew.
+  // While the keys of file 2 are unknown, too, nothing can be made again.
   std::filesystem::remove(directory + "/1.keys");
   std::filesystem::remove(directory + "/2.keys");
   tree->FileDeleted(1);

@@ -72,7 +72,7 @@ class WriteDeliveryTest : public testing::Test {
     EXPECT_LT(executor_.Now() - begin, milliseconds(300));
     return codes;
   }
-  // The region goes to the other server, which opens it anew.
+  // The region goes to the other server, which opens it again.
   void Move(size_t region, const std::string& server) {
     cluster_.regions[region].server = server;
     ++cluster_.regions[region].epoch;
@@ -230,7 +230,7 @@ TEST_F(WriteDeliveryTest, WriteThatAnAnswerOmitsIsUnknown) {
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     ++requests_;
     pb::MutateReply reply;
-    auto* half = reply.add_regions();  // of two writes it answers only the first, for the other
+    auto* half = reply.add_regions();  // it answers the first of two writes, for the other
                                        // region nothing
     half->set_region_id(request.regions(0).region_id());
     half->add_results();

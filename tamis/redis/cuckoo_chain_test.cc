@@ -438,7 +438,7 @@ TEST(CuckooChain, EraseCompactsSmallChainsAlone) {
       ASSERT_EQ(chain.Insert(items.back(), kDefault), Inserted::kYes);
     }
     for (size_t i = 0; i < items.size() / 4; ++i) ASSERT_TRUE(chain.Erase(items[i]));
-    // A compaction begins the count of deletes anew.
+    // A compaction begins the count of deletes again.
     EXPECT_EQ(chain.deletes() < items.size() / 4, capacity < 1 << 20);
   }
 }
@@ -647,7 +647,7 @@ TEST(CuckooChain, PieceOfACompactionIsBounded) {
 }
 
 // Compacts in pieces with other changes in between, and returns the first item that is refused. A
-// replica has the same bytes throughout, and is copied anew, or starts again, at any time.
+// replica has the same bytes throughout, and is copied from the start, or restarts, at any time.
 std::string CompactAmongChanges(uint64_t seed, uint64_t* pieces) {
   Random random(seed);
   Filled filled = Fill(random);

@@ -17,7 +17,7 @@ Settings settings;
 namespace {
 
 // From Redis 8: the name stands without that of the module. Valkey, whose versions are numbered
-// anew, warns of it or takes it for something else.
+// again, warns of it or takes it for something else.
 constexpr unsigned kUnprefixed = 1 << 9;
 constexpr int kVersion8 = 8 << 16;
 

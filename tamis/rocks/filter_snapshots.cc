@@ -42,7 +42,7 @@ std::optional<std::string> FilterSnapshots::Take(uint64_t region_id, uint32_t in
   std::string bytes;
   const rocksdb::Status found =
       store_->db()->Get(rocksdb::ReadOptions(), store_->filters(), Key(id), &bytes);
-  if (!found.ok()) return std::nullopt;  // damaged: counted anew
+  if (!found.ok()) return std::nullopt;  // damaged: counted again
   return bytes;
 }
 

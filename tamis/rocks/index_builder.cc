@@ -99,7 +99,7 @@ void IndexBuilder::Finish(JobPtr job, const Status& status) noexcept {
   try {
     TryAgainLater(*job, status);
   } catch (const std::bad_alloc&) {
-    // The region is searched without the index until it is opened anew.
+    // The region is searched without the index until it is opened again.
   }
   JobPtr next;
   {

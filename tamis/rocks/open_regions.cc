@@ -138,7 +138,7 @@ Region::Indexes OpenRegions::MakeIndexes(
     state.filter->SetCellMap(index.cell_map);
     state.entries_complete = std::ranges::find(complete, index.id) != complete.end();
     if (!state.entries_complete) {
-      // Entries of a backfill that did not come to its end are written anew, so that what stands
+      // Entries of a backfill that did not come to its end are written again, so that what stands
       // and what is counted agree.
       state.entries_cleared = ClearEntries(info.id.number(), index.id);
       state.filter->BeginGeneration(/*hold_removals=*/false);

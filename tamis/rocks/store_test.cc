@@ -69,7 +69,7 @@ class StoreTest : public ::testing::Test {
 };
 
 // A skip list of 2,000 entries has six levels, with two to three steps on each; its heights are
-// drawn anew in each run, and some lists are twice as slow as others. A low one takes hundreds of
+// drawn again in each run, and some lists are twice as slow as others. A low one takes hundreds of
 // steps.
 constexpr uint64_t kEntries = 2000;
 constexpr double kFewComparisons = 150;

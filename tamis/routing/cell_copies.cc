@@ -100,7 +100,7 @@ std::vector<CellCopies::FirstCell> CellCopies::FirstCellsIn(uint64_t version, ui
   std::vector<FirstCell> begins;
   for (const auto& of : versions_) {
     if (of->version != version || first > last || last >= of->bits.cells()) continue;
-    RegionBits left = of->usable;  // those that no cell was found of
+    RegionBits left = of->usable;  // regions that no cell was found of
     std::vector<uint64_t> row(of->bits.columns() / 64);
     begins.resize(std::max(begins.size(), left.size()));
     const uint32_t end = backward ? first : last;

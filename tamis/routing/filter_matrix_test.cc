@@ -206,7 +206,7 @@ TEST(FilterMatrixTest, AnswersAsTheFiltersDoWhileTheyChange) {
       freed += region.columns.size();
       std::swap(region, regions.back());
       regions.pop_back();
-    } else if (random.OneIn(100)) {  // its projections are fetched anew
+    } else if (random.OneIn(100)) {  // its projections are fetched again
       for (uint32_t i = 0; i < region.columns.size(); ++i) {
         matrix.Load(region.columns[i], region.filter.Projection(i));
       }

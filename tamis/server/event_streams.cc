@@ -174,7 +174,7 @@ void EventStreams::Run() {
     const auto took = std::chrono::steady_clock::now() - begun;
     lock.lock();
     if (!told.ok()) {
-      // Memory is short: some streams may lack changes. Their clients begin anew.
+      // Memory is short: some streams may lack changes. Their clients begin again.
       for (const auto& stream : streams_) stream->Cut();
     }
     changed_.wait_for(lock, std::max<std::chrono::nanoseconds>(options_.pause, 10 * took), [this] {

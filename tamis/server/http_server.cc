@@ -306,7 +306,7 @@ class HttpConnection final : public Connection,
         [self = Self()](const Error& failed, size_t) { failed ? self->Shut() : self->ReadBody(); });
   }
 
-  // Reads what comes; each part has the idle time anew.
+  // Reads what comes; each part has the idle time again.
   void ReadBody() {
     if (parser_->is_done()) return Handle();
     Expire();
@@ -407,7 +407,7 @@ class HttpConnection final : public Connection,
 
   using WholeAnswer = http::response<http::string_body>;
 
-  // Sends what the socket takes; each part has the idle time anew.
+  // Sends what the socket takes; each part has the idle time again.
   void SendSome(std::shared_ptr<WholeAnswer> message,
                 std::shared_ptr<http::response_serializer<http::string_body>> serializer) {
     if (serializer->is_done() || (is_head_ && serializer->is_header_done())) {

@@ -338,7 +338,8 @@ TEST_F(TamisServerTest, ColumnThatWasAddedSinceIsSeen) {
                               std::move(done));
   });
   ASSERT_TRUE(added.ok()) << added.status();
-  // Another program has added it: a kept database does not know it yet, and a statement looks anew.
+  // Another program has added it: a kept database does not know it yet, and a statement looks
+  // again.
   EXPECT_EQ(Sql({{"sql", "UPDATE cities SET mayor = 'kim'"}}).status, 200);
   // All kept databases are replaced once the engine has heard of the new version.
   while ((*store_->engine().Table("cities"))->columns.size() < 5) std::this_thread::yield();

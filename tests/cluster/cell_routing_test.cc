@@ -108,7 +108,7 @@ class Scene {
     }
     filter.EndClearing(clearing, cleared);
   }
-  // Counts the region anew, by the map that is in use by then.
+  // Counts the region again, by the map that is in use by then.
   void Recount(uint64_t region) {
     IndexFilter& filter = *filters_[region];
     filter.SetCellMap(maps_[random_.Uniform(2)]);

@@ -119,7 +119,7 @@ Missed MissedWith(uint64_t seed, Faults faults) {
   uint64_t puts = 0;
   Missed missed;
   for (int i = 0; i < 3000; ++i) {
-    if (random.OneIn(100)) {  // counted anew, while the bits of the former generation arrive
+    if (random.OneIn(100)) {  // counted again, while the bits of the former generation arrive
       filter.BeginGeneration(false);
       for (const auto& [value, state] : values) {
         filter.CountExisting(std::vector<EntryKey>{entry(value)});

@@ -308,7 +308,7 @@ class ConsoleTest(unittest.TestCase):
             page.prefer(prefers_color_scheme=scheme)
             backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
             self.assertEqual(page.evaluate(CONTRAST), [], scheme)
-            page.wait(colour_count("hit") + " > 50")  # drawn anew, in the colours of the scheme
+            page.wait(colour_count("hit") + " > 50")  # drawn again, in the colours of the scheme
         self.assertEqual(len(backgrounds), 2)
 
     def test_motion_is_reduced(self):

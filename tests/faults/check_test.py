@@ -33,7 +33,7 @@ class CheckTest(unittest.TestCase):
                            capture_output=True)
         # Waits until the entries of all daughters of splits stand.
         subprocess.run([TAMIS, "--store", cls.sound, "check", "t"], check=True, capture_output=True)
-        # A daughter's filter may be too large for it, and is then counted anew when the store is opened again, which
+        # A daughter's filter may be too large for it, and is then counted again when the store is opened again, which
         # would mend one that a test has damaged: all filters are of their regions' size from here on.
         subprocess.run([TAMIS, "--store", cls.sound, "index", "rebuild", "t"], check=True, capture_output=True)
 

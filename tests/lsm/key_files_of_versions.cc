@@ -67,7 +67,7 @@ void Write(const std::string& path) {
 
 void Read(const std::string& path) {
   // Only the key files are left to be read if the SST files were to be read again: an unread key
-  // file would be written anew, and so would change.
+  // file would be written again, and so would change.
   std::vector<std::pair<std::string, std::filesystem::file_time_type>> before;
   for (const auto& entry : std::filesystem::directory_iterator(path + "/tamis.keys")) {
     before.emplace_back(entry.path(), entry.last_write_time());

@@ -43,7 +43,7 @@ CONFIGURATIONS = {
         "PIPELINED=1 SLOTS=2 DELETES=1 REBUILDS=1",
         "NO_GAP_CHECK LEASE_UNAPPLIED",
     ),
-    # A server dies and starts anew.
+    # A server dies and starts again.
     "restart": ("CRASHES=1 SLOTS=2 L=2 S=2", "NO_START_CODE"),
     # The region splits.
     "split": ("SPLITS=1 ROWS=2 DELETES=1 L=2 S=2", "NO_SPLIT_WAIT"),

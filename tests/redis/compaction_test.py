@@ -146,7 +146,7 @@ def in_the_middle(rng, server, port):
             assert calls < 1000
         all_are_equal()
         assert number(client, "Number of filters") < 4
-        # One more begins anew, and who is promoted ends it.
+        # One more begins again, and who is promoted ends it.
         piece()
         all_are_equal()
         chosen = replicas[0].client()

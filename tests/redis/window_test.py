@@ -413,7 +413,7 @@ def random_times(words, seed, steps=1200):
                     each.lost += lag
                     each.forget_generations()
             elif action == 77 and rng.randrange(3) == 0:
-                # After a first copy the log lacks what comes until it is written anew: a new primary waits for that.
+                # After a first copy the log lacks what comes until it is written again: a new primary waits for that.
                 while b"aof_rewrite_in_progress:1" in client("INFO", "persistence") or \
                         b"aof_rewrite_scheduled:1" in client("INFO", "persistence"):
                     pass

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * they are full, and would take the room of other removals.
  *
  * Memory is bounded: MOST distinct values in each of two maps. A removal beyond that is forgotten, and its bits stay
- * until the filter is counted anew. Threads: exclusive access.
+ * until the filter is counted again. Threads: exclusive access.
  */
 final class HeldRemovals {
   /** Distinct values whose removals are held, and as many that were added and not removed. */

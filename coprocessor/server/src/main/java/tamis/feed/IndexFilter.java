@@ -92,7 +92,7 @@ public final class IndexFilter {
   /**
    * Drops the filter if memory ran out between setting a bit and telling coordinators of it. A later write of the same
    * value would set no bit and so wait for nothing; so before it coordinators are told to forget the whole filter,
-   * which is then counted anew.
+   * which is then counted again.
    */
   private void dropSpoilt() {
     if (!spoilt) return;

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import tamis.base.Backoff;
 
 /**
- * Decides when the filters of one region may be counted anew: one recount at a time, after growing pauses if it fails,
+ * Decides when the filters of one region may be counted again: one recount at a time, after growing pauses if it fails,
  * and otherwise not before a rest of RESTS times the duration of the last recount. Threads: safe.
  */
 public final class Recounts {

@@ -6,7 +6,7 @@ import java.util.function.Consumer;
 /**
  * The first values of the entries that writes have counted in a filter and may not have committed yet. A search of the
  * index need not find them, so nothing may be concluded from what it does not find there. A write whose outcome is
- * unknown stays, until the entries are counted anew.
+ * unknown stays, until the entries are counted again.
  *
  * Memory is bounded: a write for whose values there is no room is only counted, and as long as it has not left it may
  * add entries with any values. Threads: exclusive access.
@@ -67,7 +67,7 @@ final class WritesUnderWay {
     if (firsts != null) bytes -= bytesOf(firsts);
   }
 
-  /** The entries are to be counted anew from a snapshot that shows the writes so far. */
+  /** The entries are to be counted again from a snapshot that shows the writes so far. */
   void mark() {
     marked = last;
     unlistedMarked = unlisted;

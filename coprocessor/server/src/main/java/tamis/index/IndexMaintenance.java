@@ -496,7 +496,7 @@ public final class IndexMaintenance {
       return entry.certain ? entry.included : IndexedTable.UNCERTAIN;
     }
 
-    /** Whether an entry with this value is to be written anew for its included columns. */
+    /** Whether an entry with this value is to be written again for its included columns. */
     private boolean isOutdated(byte[] value, IndexEntry wanted) {
       return wanted.index.include.length > 0 && !Arrays.equals(value, valueOf(wanted));
     }
@@ -597,7 +597,7 @@ public final class IndexMaintenance {
         Key key = new Key(entry.key);
         if (!there.contains(key)) continue;
         add(goneWith.get(key), entry, RowImage.LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
-        // It is not known whether an entry that no row gave was counted. A builder's work is counted anew.
+        // It is not known whether an entry that no row gave was counted. A builder's work is counted again.
         if (!building) context.removed.add(entry);
       }
     }

@@ -27,7 +27,7 @@ public interface RegionHost {
   /** A write is committed that made and removed so many entries. */
   void wrote(int added, int removed);
 
-  /** Counts those filters of the region anew that do not fit any more. */
+  /** Counts those filters of the region again that do not fit any more. */
   void lookAtFilters(IndexedRegion region);
 
   /** Looks, after a while, what of the index's filter removals have emptied. */

@@ -40,7 +40,7 @@ public final class RegionFilters {
   private final Executor counters;
   private final LongSupplier clock;
   private final LongSupplier maxBytes;
-  final LongAdder counted = new LongAdder(); // filters, for the first time or anew
+  final LongAdder counted = new LongAdder(); // filters, for the first time or again
   final LongAdder failed = new LongAdder(); // times that it failed
 
   RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes) {
@@ -55,7 +55,7 @@ public final class RegionFilters {
     this.clock = clock;
   }
 
-  /** Counts the entries of an index anew, and publishes the filter. */
+  /** Counts the entries of an index again, and publishes the filter. */
   void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
     IndexFilter filter = region.filters.get(index.id);
     if (filter == null) return;
@@ -81,7 +81,7 @@ public final class RegionFilters {
     try {
       boolean quiet = region.whileQuiet(() -> {
         if (!filter.beginGeneration(() -> region.complete().contains(index.id), room)) return;
-        taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
+        taken[0] = new ReadView(region.region); // after it: an index that is made again meanwhile begins from the start
       });
       return !quiet || taken[0] == null || countEntries(region, index, filter, taken[0]);
     } catch (IOException | RuntimeException | Error e) {
@@ -126,7 +126,7 @@ public final class RegionFilters {
     }
   }
 
-  /** Has the filters counted anew, on a thread of `counters`, that do not fit their index any more or now find room. */
+  /** On a thread of `counters`, counts those filters again that do not fit their index any more or now find room. */
   void lookAt(IndexedRegion region) {
     long now = clock.getAsLong();
     if (region.closing || !region.recounts.begin(now)) return;

@@ -129,7 +129,7 @@ public final class RegionIndexes {
     }
   }
 
-  /** Does nothing if files were loaded since `files` was read: the end of that load builds the indexes anew. */
+  /** Does nothing if files were loaded since `files` was read: the end of that load builds the indexes again. */
   private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
     synchronized (region.marking) {
       if (files < 0 || region.filesSince() != files) return;

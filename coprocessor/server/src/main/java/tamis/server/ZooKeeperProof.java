@@ -19,7 +19,7 @@ import tamis.base.Fault;
  * to be out of reach where this proof is used.
  */
 final class ZooKeeperProof implements Ownership.Proof {
-  /** A connection may be made anew, in the same session. */
+  /** A connection may be made again, in the same session. */
   interface Connection {
     ZooKeeper get() throws Exception;
   }

@@ -18,7 +18,7 @@ import tamis.table.Codec;
 import tamis.table.Schema;
 import tamis.table.Value;
 
-/** The bounds at which a filter wants to be counted anew, and the size of the next one. */
+/** The bounds at which a filter wants to be counted again, and the size of the next one. */
 class IndexFilterSizesTest {
   private static final double FPR = 0.02;
   private static final FilterRoom NONE = new FilterRoom(1 << 20, 5 << 18); // not even for bits

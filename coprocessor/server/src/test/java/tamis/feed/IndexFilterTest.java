@@ -22,7 +22,7 @@ import tamis.table.Key;
 import tamis.table.Schema;
 import tamis.table.Value;
 
-/** When a filter is counted anew: seldom where many rows share a value, and before it says yes to too much. */
+/** When a filter is counted again: seldom where many rows share a value, and before it says yes to too much. */
 class IndexFilterTest {
   private static final int ENTRIES = 2000;
 
@@ -182,8 +182,8 @@ class IndexFilterTest {
   }
 
   /**
-   * Twenty rows of a value come and go: more than a counter holds, so each leaves its bits until they are counted anew.
-   * They are too few to fill the filter, which would have it counted, too.
+   * Twenty rows of a value come and go: more than a counter holds, so each leaves its bits until they are counted
+   * again. They are too few to fill the filter, which would have it counted, too.
    */
   @Test
   void valuesThatAreGoneAreForgotten() {

@@ -861,7 +861,8 @@ class InterleavingTest {
   // ---- The settings of a server are read again
 
   /**
-   * HBase makes the observers of the region anew; whether its filter, which is published, lacks a value put after that.
+   * HBase makes the observers of the region again; whether its filter, which is published, lacks a value put after
+   * that.
    */
   private boolean filterLacksWhatCameAfterAChangeOfSettings() throws Exception {
     TestServer.start(new FeedOptions());

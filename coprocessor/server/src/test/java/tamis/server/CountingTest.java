@@ -166,7 +166,7 @@ class CountingTest {
     assertEquals(1, uncountedWhereTheLogFails());
   }
 
-  // ---- Counting anew
+  // ---- Counting again
 
   private static void await(CountDownLatch latch) {
     try {
@@ -176,7 +176,7 @@ class CountingTest {
     }
   }
 
-  /** The filter is counted anew while a put has been counted, and has not been written. */
+  /** The filter is counted again while a put has been counted, and has not been written. */
   private long uncountedBesideAWriter() throws Exception {
     try (RegionForTest test = open(new FeedOptions())) {
       IndexedRegion region = test.indexed();

@@ -208,7 +208,7 @@ class FilterClearerTest {
       CellMap map = map();
       try (RegionForTest test = open()) {
         TreeMap<String, String> rows = new TreeMap<>();
-        for (int step = 0; step < 200; ++step) { // fewer than have the filter counted anew in the background
+        for (int step = 0; step < 200; ++step) { // fewer than have the filter counted again in the background
           String row = "r" + random.nextInt(40);
           if (random.nextInt(3) > 0) {
             rows.put(row, "v" + (10 + random.nextInt(50)));
@@ -374,7 +374,7 @@ class FilterClearerTest {
 
   /**
    * A write of unknown outcome stands. No scanner sees it, since an earlier write of a column without an index is not
-   * complete yet, and the entries are counted anew.
+   * complete yet, and the entries are counted again.
    */
   private static long missedByARecountBesideAnEarlierWrite() throws Exception {
     try (RegionForTest test = open()) {
@@ -439,7 +439,7 @@ class FilterClearerTest {
         cells[0] = filter(test).occupiedCells();
         return true;
       }));
-      assertEquals(1, filter(test).occupiedCells()); // counted anew
+      assertEquals(1, filter(test).occupiedCells()); // counted again
       delete(test, "s");
       TestServer.clear(test.indexed());
       assertEquals(0, filter(test).occupiedCells());

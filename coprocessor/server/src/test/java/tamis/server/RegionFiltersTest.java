@@ -145,7 +145,7 @@ class RegionFiltersTest {
     assertEquals(0, region.recounts.failures());
   }
 
-  /** Each value that goes stays in bits alone, and who is counted anew makes writers wait until that is known. */
+  /** Each value that goes stays in bits alone, and who is counted again makes writers wait until that is known. */
   @Test
   void filterThatWearsSoonRestsAfterACount() throws Exception {
     IndexedRegion region = open.get(1);
