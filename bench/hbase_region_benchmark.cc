@@ -165,7 +165,7 @@ class Bench {
     return count;
   }
   void FindAbsent() {
-    // Between others: what is before or behind all of them needs no filter.
+    // Between others: what is before or after all of them needs no filter.
     ++asked_;
     const std::string owner =
         "owner " + std::to_string(asked_ % rows_) + " and " + std::to_string(asked_);

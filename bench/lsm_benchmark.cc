@@ -267,7 +267,7 @@ class Subject {
     if (found != (present ? kLookups / kBatch * kBatch : 0)) Wrong("a batch of lookups");
     return took;
   }
-  // Short ranges that hold nothing: from an absent key to right behind it.
+  // Short ranges that hold nothing: from an absent key to right after it.
   double EmptyRanges(uint64_t salt) {
     const std::vector<Key> keys = Keys(false, salt);
     Slice bound;

@@ -37,7 +37,7 @@ struct TamisRequest {
   size_t capacity;
   size_t read;       // where the next line begins
   size_t written;    // where the next byte is stored
-  size_t lines_end;  // behind the last line that is complete
+  size_t lines_end;  // after the last line that is complete
   uint64 received;   // bytes of the answer
 };
 

@@ -18,7 +18,7 @@ static int HexDigit(char c) {
   return -1;
 }
 
-// The four digits behind \u; -1 where they are none.
+// The four digits after \u; -1 where they are none.
 static int ReadFourDigits(const char* at) {
   int code = 0;
   for (int i = 0; i < 4; ++i) {
@@ -29,7 +29,7 @@ static int ReadFourDigits(const char* at) {
   return code;
 }
 
-// Decodes the escape behind the backslash to *out; NULL where it is none.
+// Decodes the escape after the backslash to *out; NULL where it is none.
 static char* ReadEscape(char* at, char** out) {
   static const char kNames[] = "\"\\/bfnrt";
   static const char kCharacters[] = "\"\\/\b\f\n\r\t";
@@ -55,7 +55,7 @@ static char* ReadEscape(char* at, char** out) {
   return at + 1;
 }
 
-// Decodes the string behind the quote at `at` in place; NULL where it is none. An escape is longer
+// Decodes the string after the quote at `at` in place; NULL where it is none. An escape is longer
 // than the bytes that it stands for.
 static char* ReadString(char* at, TamisScalar* value) {
   char* out = ++at;

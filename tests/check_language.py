@@ -55,7 +55,7 @@ def faults_of_comment(number, block, is_tail):
         return
     if is_tail and re.match(OPENINGS.lower(), text):
         yield number, f"a comment after code begins with \"{text.split()[0]}\": {text[:50]}"
-    # A sentence ends with a full stop behind a word, not behind an abbreviation or a number.
+    # A sentence ends with a full stop after a word, not after an abbreviation or a number.
     for match in re.finditer(r"(?:^|(?<=[a-z)\"'`][.?!:] ))" + OPENINGS, text):
         shown = text[match.start():match.start() + 50]
         if shown.startswith(EXCEPTIONS):

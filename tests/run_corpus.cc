@@ -17,7 +17,7 @@ namespace {
 constexpr int kMutationsPerFile = 2000;
 
 void Run(const std::string& bytes) {
-  // A copy of the exact size, so that a sanitizer sees a read behind its end.
+  // A copy of the exact size, so that a sanitizer sees a read after its end.
   const std::vector<uint8_t> data(bytes.begin(), bytes.end());
   LLVMFuzzerTestOneInput(data.data(), data.size());
 }

@@ -19,7 +19,7 @@ bool IsId(std::string_view digits) {
   return IsHex(digits) && digits.find_first_not_of('0') != std::string_view::npos;
 }
 
-// VERSION-TRACE-PARENT-FLAGS; a later version may have more fields behind these.
+// VERSION-TRACE-PARENT-FLAGS; a later version may have more fields after these.
 bool IsParent(std::string_view text) {
   constexpr size_t kTrace = 3, kParent = 36, kFlags = 53, kEnd = 55;
   if (text.size() < kEnd || text[kTrace - 1] != '-' || text[kParent - 1] != '-' ||

@@ -68,7 +68,7 @@ Result<DeclaredTable> DeclaredTable::Parse(std::string table, const TableOptions
 }
 
 // Names of fields may have spaces and be words of options: the options begin at the first place
-// behind names of columns only, or, where names are unknown, at the first place.
+// after names of columns only, or, where names are unknown, at the first place.
 std::vector<DeclaredTable::Index> DeclaredTable::IndexesOf(
     const std::function<bool(const std::string&)>& is_column) const {
   std::vector<Index> indexes;

@@ -129,7 +129,7 @@ std::string MixedKey(const Lookups& present, std::string key, Random* random) {
   return key;
 }
 
-// Keys next to one that is there, the likelier ones first: the last one lies right behind it, so in
+// Keys next to one that is there, the likelier ones first: the last one lies right after it, so in
 // its block of every file whose range it is in.
 std::string NeighbourOf(const std::string& key, int attempt) {
   if (key.empty() || attempt >= 2) return key + '\0';

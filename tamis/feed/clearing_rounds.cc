@@ -16,7 +16,7 @@ ClearingRounds::Ticket ClearingRounds::Enter(std::span<const EntryKey> entries,
   return ticket;
 }
 
-// A write registers: it may commit behind the snapshot of the round that is under way.
+// A write registers: it may commit after the snapshot of the round that is under way.
 void ClearingRounds::NoteRegistration(std::string_view first, const FilterGeneration* current) {
   if (!round_.has_value() || faults_.clear_despite_writes) return;
   if (current != nullptr && current->cells.has_value()) {
@@ -49,7 +49,7 @@ Clearing ClearingRounds::Begin(FilterGeneration* current, size_t max_cells) {
   return clearing;
 }
 
-// Takes cells out of those that entries were removed from, from the one behind the last that was
+// Takes cells out of those that entries were removed from, from the one after the last that was
 // taken on, so that cells that are never decided do not keep others waiting.
 std::vector<uint32_t> ClearingRounds::TakeCells(RegionCells* cells, const std::set<uint32_t>& busy,
                                                 size_t max_cells) {

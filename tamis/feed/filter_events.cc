@@ -93,7 +93,7 @@ void FilterEvents::TellPublished(const FilterGeneration& next, bool replaces) {
   // Coordinators that have not applied the publication exclude nothing by this range.
   std::optional<ValueRange> range = next.range;
   const uint64_t sequence = feed_.Append(std::move(event));
-  // Nothing behind this line takes memory: once the event is appended, the generation is published.
+  // Nothing after this line takes memory: once the event is appended, the generation is published.
   if (replaces) replaced_ = sequence;
   ForgetTold();
   acknowledged_range_ = std::move(range);

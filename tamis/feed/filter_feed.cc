@@ -291,7 +291,7 @@ bool FilterFeed::IsServedByEvents(const pb::PollRequest& request) const {
          request.applied() <= last_;
 }
 
-// The position in events_ behind the last event that fits in the reply, which begins with the first
+// The position in events_ after the last event that fits in the reply, which begins with the first
 // event that the coordinator lacks.
 size_t FilterFeed::EventsInReply(const pb::PollRequest& request) const {
   const size_t first = request.applied() - (last_ - events_.size());

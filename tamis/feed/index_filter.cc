@@ -109,7 +109,7 @@ void IndexFilter::Publish() {
   if (!next_ || retired_) return;
   next_->RemoveHeld();
   events_.TellPublished(next_->generation(), current_ != nullptr);
-  // Nothing behind this line takes memory: once it is told, the generation is published.
+  // Nothing after this line takes memory: once it is told, the generation is published.
   current_ = next_->Take();
   next_.reset();
   spoilt_ = missing_ = false;

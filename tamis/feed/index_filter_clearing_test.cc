@@ -40,7 +40,7 @@ struct Copy {
 };
 
 // A region with a filter, the entries in its index, a coordinator. Entries are named by their first
-// value; a '*' behind the name makes another entry with the same value, '#' one of garbage.
+// value; a '*' after the name makes another entry with the same value, '#' one of garbage.
 class Scene {
  public:
   Scene(const Faults& faults, const std::vector<std::string>& entries)
@@ -174,7 +174,7 @@ class Scene {
         [&](Result<pb::PollReply> answer) { reply.emplace(std::move(*answer)); });
     return *reply;
   }
-  // The coordinator applies nothing and has a lease, so every number behind is one that it may be
+  // The coordinator applies nothing and has a lease, so every later number is one that it may be
   // at.
   void ReadEvents() {
     const pb::PollReply reply = Poll(copies_.size() - 1);

@@ -164,7 +164,7 @@ TEST_F(IndexFilterTest, PublicationTellsTheRangeOfValues) {
   ASSERT_NE(published, reply->events().end());
   EXPECT_TRUE(published->has_range());
   EXPECT_EQ(published->min(), Entry(0).first);
-  EXPECT_EQ(published->max(), Entry(9).first);  // "value 9" is behind "value 29"
+  EXPECT_EQ(published->max(), Entry(9).first);  // "value 9" is after "value 29"
 }
 
 TEST_F(IndexFilterTest, ProjectionIsCutAtItsBoundAcrossLayers) {

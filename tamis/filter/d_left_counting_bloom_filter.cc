@@ -259,7 +259,7 @@ Result<DLeftCountingBloomFilter> DLeftCountingBloomFilter::Deserialize(std::stri
     return FilterDataLoss(kKind, "impossible cells");
   }
   const DLeftLayout layout(p[0], static_cast<uint32_t>(p[1]), static_cast<uint32_t>(p[2]));
-  // The first two comparisons keep the products behind them from overflowing.
+  // The first two comparisons keep the products after them from overflowing.
   if (p[0] < 1 || p[0] > words || p[4] < 1 || p[4] > words || words % p[4] != 0 ||
       layout.words() != words / p[4]) {
     return FilterDataLoss(kKind, "its buckets do not fit the payload");
@@ -278,7 +278,7 @@ Result<DLeftCountingBloomFilter> DLeftCountingBloomFilter::Deserialize(std::stri
   return filter;
 }
 
-// The tallies are those of the cells, an empty cell is all 0, and so is what is behind the last.
+// The tallies are those of the cells, an empty cell is all 0, and so is what is after the last.
 bool DLeftCountingBloomFilter::IsConsistent() const {
   uint64_t used = 0;
   uint64_t saturated = 0;

@@ -191,7 +191,7 @@ Result<DynamicCountFilter> DynamicCountFilter::Deserialize(std::string_view byte
   if (p[1] < 1 || p[1] > BloomPositions::kMaxHashes || p[2] > kMaxHighBits) {
     return FilterDataLoss(kKind, "impossible hashes or counters");
   }
-  // The first comparison keeps the sizes behind it from overflowing.
+  // The first comparison keeps the sizes after it from overflowing.
   const auto high_bits = static_cast<uint32_t>(p[2]);
   if (p[0] < 1 || p[0] > words * 16 || LowWords(p[0]) + HighWords(p[0], high_bits) != words) {
     return FilterDataLoss(kKind, "its counters do not fit the payload");
@@ -203,7 +203,7 @@ Result<DynamicCountFilter> DynamicCountFilter::Deserialize(std::string_view byte
   filter.nonzero_ = p[4];
   filter.erases_ = p[5];
   if (mode == OpenMode::kCopy) {
-    // Written again, the counters are the same bytes: nothing stands behind the last one.
+    // Written again, the counters are the same bytes: nothing stands after the last one.
     DynamicCountFilter made(opened.header.seed, filter.positions_, 0, WordArray(low_words),
                             WordArray());
     made.SetHighBits(high_bits);

@@ -16,7 +16,7 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Puts right length and checksums into the header, so that damage behind them is reached.
+// Puts right length and checksums into the header, so that damage after them is reached.
 std::string Reseal(std::string_view bytes) {
   if (bytes.size() < kFilterHeaderSize) return std::string(bytes);
   FilterHeader header;

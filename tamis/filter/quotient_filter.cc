@@ -97,7 +97,7 @@ QuotientFilter::Stretch QuotientFilter::Read(uint64_t begin) const {
       do ++quotient;
       while (quotient < at && (Load(quotient) & kOccupied) == 0);
     }
-    // Unchecked bytes may count quotients behind the last one.
+    // Unchecked bytes may count quotients after the last one.
     stretch.fingerprints.push_back({std::min(quotient, slots_ - 1), here >> 3});
   }
   stretch.end = at;
@@ -105,7 +105,7 @@ QuotientFilter::Stretch QuotientFilter::Read(uint64_t begin) const {
 }
 
 // In order, each in the slot of its quotient or in the next one free. The fingerprints may be one
-// more than the stretch has slots, when the slot behind it is there, or fewer.
+// more than the stretch has slots, when the slot after it is there, or fewer.
 void QuotientFilter::Write(const Stretch& stretch) {
   const uint64_t end = std::min(stretch.end + 1, TotalSlots());
   for (uint64_t slot = stretch.begin; slot < end; ++slot) Store(slot, 0);

@@ -106,7 +106,7 @@ double ScalableBloomFilter::FprFor(size_t size_bytes, uint64_t capacity) {
   return std::min(1.0, 2 * BlockedBloomFilter::FprFor(size_bytes, capacity));
 }
 
-// A layer is a whole filter behind its size in bytes, which is a multiple of 8.
+// A layer is a whole filter after its size in bytes, which is a multiple of 8.
 std::string ScalableBloomFilter::Serialize() const {
   std::vector<uint64_t> payload;
   for (const BlockedBloomFilter& layer : layers_) {

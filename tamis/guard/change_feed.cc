@@ -34,7 +34,7 @@ Result<std::optional<FeedChanges>> ChangeFeed::Next() {
   };
   while (true) {
     auto line = lines_.Next();
-    // A line that is cut off is no change: the feed begins behind the last mark again.
+    // A line that is cut off is no change: the feed begins after the last mark again.
     if (!line.ok() && lines_.is_cut_off()) line = std::optional<std::string_view>();
     if (!line.ok()) return line.status();
     if (!*line) {

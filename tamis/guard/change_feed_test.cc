@@ -85,7 +85,7 @@ TEST(ChangeFeedTest, NothingToTellIsCaughtUpToo) {
   EXPECT_EQ((*changes)->mark, "");
 }
 
-// Not the end of the feed: what comes behind it would be missed.
+// Not the end of the feed: what comes after it would be missed.
 TEST(ChangeFeedTest, ALineThatIsTooLongIsRefused) {
   std::FILE* const file = std::tmpfile();
   const std::string text = "+a\n=1\n+" + std::string(size_t{2} << 20, 'x') + "\n=2\n";

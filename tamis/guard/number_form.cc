@@ -83,7 +83,7 @@ std::string_view NumberForm::Fault() const {
   if (others_ || keys_ < 2) return "";
   if (zeros_ == keys_) return "a fraction of zeros";
   if (exponents_ == keys_) return "an exponent";
-  // A single group behind a point may be a fraction, unless other numbers have none.
+  // A single group after a point may be a fraction, unless other numbers have none.
   const bool grouped = several_ > 0 || (groups_ > 0 && short_ > 0);
   return grouped && groups_ + short_ == keys_ ? "digits in groups" : "";
 }

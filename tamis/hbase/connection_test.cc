@@ -338,7 +338,7 @@ TEST_F(ChannelTest, ClosedChannelStaysClosed) {
   EXPECT_EQ(channel->connections_opened(), 1u);
 }
 
-// The peer's kernel still accepts bytes, so the connection does not break: a machine cut off behind
+// The peer's kernel still accepts bytes, so the connection does not break: a machine cut off after
 // a proxy, or a process that hangs.
 TEST_F(ChannelTest, ReplacesASilentConnection) {
   std::mutex mutex;

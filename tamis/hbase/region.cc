@@ -88,7 +88,7 @@ Result<std::optional<MetaRow>> ParseMetaRow(const Row& row) {
 }
 
 std::string MetaKeyOfRow(std::string_view table, std::string_view row) {
-  // Fourteen nines sort behind every region's creation time.
+  // Fourteen nines sort after every region's creation time.
   return NormalTableName(table) + "," + std::string(row) + ",99999999999999";
 }
 std::string MetaKeyBefore(std::string_view table, std::string_view row) {

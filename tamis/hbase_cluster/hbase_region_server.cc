@@ -14,7 +14,7 @@ constexpr size_t kMostTries = 8;
 constexpr milliseconds kNoTimeout(10'000);
 // Time for the network, beyond the server's own time limit.
 constexpr milliseconds kOnTheWay(1'000);
-// Polls have priority, so that they are not queued behind puts that wait for them.
+// Polls have priority, so that they are not queued after puts that wait for them.
 constexpr uint32_t kPollPriority = 100;
 
 // One message, and the regions to send it through, one after the other.

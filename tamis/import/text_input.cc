@@ -101,7 +101,7 @@ class GzipSource : public ByteSource {
         stream_.next_in = reinterpret_cast<Bytef*>(packed_);
         stream_.avail_in = static_cast<uInt>(read);
       }
-      if (!inside_) {  // a file may be several, one behind the other
+      if (!inside_) {  // a file may be several, one after the other
         constexpr Bytef kFirstByte = 0x1f;
         if (*stream_.next_in != kFirstByte) {
           return DataLoss("the gzip data is followed by bytes that are no gzip data");

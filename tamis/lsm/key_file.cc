@@ -21,7 +21,7 @@ uint32_t Checksum(std::string_view bytes, uint32_t section) {
   return static_cast<uint32_t>(Hash(bytes, section));
 }
 
-// The varint at `at`, which is moved behind it; UINT64_MAX when there is none, or it has more bytes
+// The varint at `at`, which is moved after it; UINT64_MAX when there is none, or it has more bytes
 // than a step of 48 bits can have. Without a branch on how long it is, where eight bytes are left.
 uint64_t TakeStep(const char** at, const char* end) {
   constexpr uint64_t kTop = 0x8080808080808080;

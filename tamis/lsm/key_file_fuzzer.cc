@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kTable = 48;
 constexpr size_t kHeadSize = kTable + KeyFile::kSections * 12 + 8;
 
-// Puts right checksums into the header, so that damage behind them is reached.
+// Puts right checksums into the header, so that damage after them is reached.
 std::string Reseal(std::string bytes) {
   if (bytes.size() < kHeadSize) return bytes;
   size_t offset = kHeadSize;

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kLeastKeys = 1 << 10;
 constexpr uint64_t kLineBytes = 64;
 
-// The first line that begins there or behind it.
+// The first line that begins there or after it.
 uint64_t* FirstLine(void* bytes) {
   const uintptr_t into_line = reinterpret_cast<uintptr_t>(bytes) % kLineBytes;
   return reinterpret_cast<uint64_t*>(static_cast<char*>(bytes) +

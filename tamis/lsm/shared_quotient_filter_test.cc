@@ -43,7 +43,7 @@ SharedQuotientFilter::Keys KeysOf(std::multiset<uint64_t> model) {
 bool NoKeys(uint32_t, uint32_t, std::vector<uint64_t>*) { return false; }
 
 // Batches come and go against std::multiset, with keys to rebuild from and without; many copies of
-// some, and hashes that differ only behind what is kept of them.
+// some, and hashes that differ only after what is kept of them.
 TEST(SharedQuotientFilterTest, IsTheMultisetOfAppliedHashesAfterAnyGrowth) {
   for (const uint64_t seed : {1, 2, 3, 4}) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -282,7 +282,7 @@ bool FanOut::Take(const std::string& server, const AskedSubRange& part,
   }
   sub_range.backoff.Reset();
   sub_range.in_order = result.in_order();
-  // A page of groups is taken together with the position behind it, or not at all: each of its rows
+  // A page of groups is taken together with the position after it, or not at all: each of its rows
   // is then counted once, however often the page is asked for.
   const bool first_of_parts =
       result.groups() && !result.resume().empty() && account_.NoteInParts(part.region_id);

@@ -122,7 +122,7 @@ bool Test(const BloomChain::Link& link, const auto& hash, uint32_t first = 0) {
 
 // A miss ends after two probes in a link that is half full.
 constexpr uint32_t kFirst = 2;
-constexpr uint32_t kAhead = 16;  // probes behind these are not fetched ahead
+constexpr uint32_t kAhead = 16;  // probes after these are not fetched ahead
 
 void FetchFirst(const BloomChain::Link& link, const auto& hash) {
   for (uint32_t i = 0; i < kFirst; ++i) {

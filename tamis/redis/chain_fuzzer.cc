@@ -23,7 +23,7 @@ bool LoadChunk(CuckooChain& chain, uint64_t at, std::string_view chunk) {
   return chain.LoadChunk(at, chunk);
 }
 
-// The first two bytes say how long the header is; what is behind it are chunks.
+// The first two bytes say how long the header is; what is after it are chunks.
 template <class Chain>
 void Try(std::string_view bytes) {
   if (bytes.size() < 2) return;

@@ -588,7 +588,7 @@ TEST(CuckooChain, CompactionInPiecesEqualsAWholeOne) {
   }
 }
 
-// Counted in the bytes before and behind: each tag that moved or stayed was looked for a place.
+// Counted in the bytes before and after: each tag that moved or stayed was looked for a place.
 TEST(CuckooChain, PieceOfACompactionIsBounded) {
   const uint64_t seed = SeedFromSystem();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -144,7 +144,7 @@ void Keep(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-// The words behind COMMIT and ABORT.
+// The words after COMMIT and ABORT.
 struct EndWords {
   const String* mark = nullptr;
   std::optional<long long> id;
@@ -182,7 +182,7 @@ void Commit(Ctx* ctx, Words words) {
     }
   }
   // A COMMIT without a mark clears the filter's mark: it is not known where the feed of changes
-  // goes on behind the snapshot that the new filter was filled from.
+  // goes on after the snapshot that the new filter was filled from.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
   ListTrustedKey(ctx, words[1]);
   auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));

@@ -138,7 +138,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const SeededChain::Options& op
   Event(ctx, "bloom.add", words[1]);
 }
 
-// A number behind a word, whose errors differ for zero and for what is no number. False, and the
+// A number after a word, whose errors differ for zero and for what is no number. False, and the
 // error is sent, when it is wrong.
 bool ReadCapacity(Ctx* ctx, const String* word, uint64_t* capacity) {
   long long number = 0;

@@ -203,7 +203,7 @@ TEST(TrustedFilter, AddThatTheRebuildHasNoPlaceForIsAcknowledgedAndRemembered) {
   EXPECT_FALSE(alone.Erase("x"));
 }
 
-// The word behind the magic number.
+// The word after the magic number.
 uint64_t FlagsOf(const TrustedFilter& filter, uint64_t time) {
   uint64_t flags = 0;
   std::memcpy(&flags, filter.Save(time).header.data() + 4, 8);

@@ -50,7 +50,7 @@ Result<bool> StreamWalk::WalkKeys() {
         }
       }
       candidates_.Add(target, target, RowOf(keys.values(), target, keys.included()));
-      target.push_back('\0');  // the least key behind it
+      target.push_back('\0');  // the least key after it
     }
     const bool stop = !ended && moves >= kLeastMoves && !passed.empty() &&
                       page_.IsOutOfTime(/*even_without_progress=*/true);
@@ -88,7 +88,7 @@ Result<bool> StreamWalk::WalkEntries() {
     std::string key(split.second);
     const bool garbage = snapshot_.IsOutside(key);
     if (garbage || !joins_.Contains(key)) {
-      // Many of them must not hold up a reply, and the next one begins behind them.
+      // Many of them must not hold up a reply, and the next one begins after them.
       if (garbage || ++left_out % SearchCost::kRow == 0) page_.CountCandidate();
       if (candidates_.empty()) {
         position_.last = *entry;

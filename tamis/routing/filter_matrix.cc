@@ -281,7 +281,7 @@ void FilterMatrix::Probe(std::span<const uint64_t> hashes, std::vector<uint64_t>
     }
   };
 
-  // While a block is read, the next one is on its way; behind the last block that is the first one
+  // While a block is read, the next one is on its way; after the last block that is the first one
   // of the next hash.
   Positions here = positions_of(hashes[0]);
   prefetch(blocks_[0], here);

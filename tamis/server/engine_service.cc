@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPartBytes = 64 << 10;
 constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
-// A client keeps the combinations that it has; behind so many it gets rows.
+// A client keeps the combinations that it has; after so many it gets rows.
 constexpr uint64_t kMostGroups = 1 << 16;
 
 }  // namespace

@@ -286,7 +286,7 @@ class HttpConnection final : public Connection,
     version_ = parser_->get().version() == 10 ? 10 : 11;
     keep_alive_ = parser_->get().keep_alive();
     is_head_ = parser_->get().method() == http::verb::head;
-    // Fields behind a body in chunks are none of the head's.
+    // Fields after a body in chunks are none of the head's.
     request_ = RequestHead(parser_->get());
     if (!parser_->is_done()) {
       if (shared_->admit) {

@@ -1,5 +1,5 @@
 // Fuzzes `tamis serve` as its clients reach it: the input is what a client sends over a connection.
-// A whole request must be answered by HTTP. Then, or at once behind other bytes, the client closes
+// A whole request must be answered by HTTP. Then, or at once after other bytes, the client closes
 // the connection for writing; the server must close it, too, and must go on to answer others.
 #include <poll.h>
 #include <sys/socket.h>

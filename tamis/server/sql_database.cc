@@ -75,7 +75,7 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   }
   if (rc != SQLITE_OK) return ErrorOf(rc);
   if (!IsBlank(rest)) {
-    // A comment behind the statement is none.
+    // A comment after the statement is none.
     sqlite3_stmt* next = nullptr;
     const int next_rc = sqlite3_prepare_v2(db_, rest, -1, &next, nullptr);
     const bool is_comment = next_rc == SQLITE_OK && next == nullptr;

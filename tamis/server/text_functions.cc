@@ -88,7 +88,7 @@ void Replace(sqlite3_context* context, int, sqlite3_value** values) {
   ReturnText(context, out);
 }
 
-// A lead byte and the continuation bytes behind it, or one byte.
+// A lead byte and the continuation bytes after it, or one byte.
 size_t FirstCharacter(std::string_view text) {
   size_t size = 1;
   if (IsLead(text[0])) {

@@ -53,7 +53,7 @@ size_t SkipBlank(std::string_view sql, size_t at) {
   return end == std::string_view::npos ? sql.size() : end + (two == "--" ? 1 : 2);
 }
 
-// With a token of kEnd behind the last one. Empty where quotes do not end.
+// With a token of kEnd after the last one. Empty where quotes do not end.
 std::vector<Token> Tokenize(std::string_view sql) {
   std::vector<Token> tokens;
   for (size_t at = 0; at < sql.size();) {
@@ -123,7 +123,7 @@ class Rewriter {
     return count("select") == 1 && count("from") == 1 && count("lower") > 0 && count("values") == 0;
   }
 
-  // Reads what stands between FROM and the clauses behind it, to the end of WHERE.
+  // Reads what stands between FROM and the clauses after it, to the end of WHERE.
   bool FindTables() {
     const auto from = std::ranges::find_if(tokens_, [](const Token& t) { return t.Is("from"); });
     size_t i = static_cast<size_t>(from - tokens_.begin()) + 1;
@@ -178,7 +178,7 @@ class Rewriter {
     return !is_double;
   }
 
-  // The position of the parenthesis behind lower(c) or lower(t.c).
+  // The position of the parenthesis after lower(c) or lower(t.c).
   size_t CloseOf(size_t i) const { return At(i + 3).Is(".") ? i + 5 : i + 3; }
 
   // If a comparison of lower() with literals begins here: the computed column, as SQL.

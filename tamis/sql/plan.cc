@@ -441,7 +441,7 @@ uint32_t TakeNumber(std::string_view* text) {
 
 }  // namespace
 
-// For people up to "#", for Parse behind it: kind, op and column of each term, key order, the
+// For people up to "#", for Parse after it: kind, op and column of each term, key order, the
 // column and direction of each term of another order, the reason of SQLite's sort, columns.
 std::string SqlPlan::ToString(const TableSchema& schema) const {
   std::string out;

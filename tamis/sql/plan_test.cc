@@ -243,7 +243,7 @@ TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
            {"WHERE n + 1 = 5 LIMIT 3", "all rows"},
            {"ORDER BY s LIMIT 3", "all rows | sorted"}}) {
     std::string shown = PlanOf(std::string("SELECT a, n FROM t ") + rest);
-    // The order is told behind all terms.
+    // The order is stated after all terms.
     if (const size_t at = shown.find(", LIMIT ?, in key order"); at != std::string::npos) {
       shown = shown.substr(0, at) + ", in key order, LIMIT ?";
     }

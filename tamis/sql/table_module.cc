@@ -186,7 +186,7 @@ bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
 }
 
 // The schema as it is now, for its indexes and version. The columns that were declared keep their
-// places: columns are only added, behind them. A table that was dropped and created again, or
+// places: columns are only added, after them. A table that was dropped and created again, or
 // detached and attached again, takes the place of the one before if its columns fit, but not within
 // a transaction that has read or written that one.
 Result<SchemaPtr> CurrentSchema(Table* table) {

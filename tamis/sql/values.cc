@@ -236,7 +236,7 @@ Predicate CompareSql(const TableSchema& schema, uint32_t column, Op op, const Va
 
 std::optional<Predicate> NoCaseRange(uint32_t column, Op op, std::string_view text) {
   // NOCASE compares texts with A-Z as a-z. Up to the first letter the two orders agree, but for the
-  // characters between Z and a, which come behind the capitals in one order and before them in the
+  // characters between Z and a, which come after the capitals in one order and before them in the
   // other.
   size_t size = 0;
   while (size < text.size() &&

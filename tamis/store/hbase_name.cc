@@ -32,7 +32,7 @@ bool IsIn(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The options behind a name: each with its value, and whether it was looked at.
+// The options after a name: each with its value, and whether it was looked at.
 class Options {
  public:
   // Returns why the text cannot be read; empty if it was.

@@ -59,7 +59,7 @@ Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
 namespace {
 
 // The stores of the process that OpenShared has opened. Until one has ended, which may take a
-// while, its directory is locked. Never destroyed: a store may end behind what is.
+// while, its directory is locked. Never destroyed: a store may end after what is.
 struct SharedStores {
   std::mutex mutex;
   std::condition_variable ended;

@@ -13,7 +13,7 @@ constexpr int kRunBits = 31;
 // The line beyond the last knot reads this many bytes more in front, so that a number that grows
 // past the knots' common bytes goes on along it.
 constexpr size_t kBytesOfGrowth = 4;
-// How many bytes of a sampled value a knot keeps behind the common prefix with the knot before.
+// How many bytes of a sampled value a knot keeps after the common prefix with the knot before.
 constexpr size_t kKnotBytes = 6;
 
 size_t CommonPrefix(std::string_view a, std::string_view b) {
@@ -22,7 +22,7 @@ size_t CommonPrefix(std::string_view a, std::string_view b) {
                              a.begin());
 }
 
-// Eight bytes from `skip` on as a number, the first one highest; zeros behind the end.
+// Eight bytes from `skip` on as a number, the first one highest; zeros after the end.
 uint64_t Window(std::string_view value, size_t skip) {
   uint64_t window = 0;
   for (size_t i = skip; i < skip + 8; ++i) {

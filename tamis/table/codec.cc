@@ -15,7 +15,7 @@ constexpr char kNullTag = 1;
 constexpr char kValueTag = 2;
 
 // Text and bytes: 0x00 is written as 0x00 0xff, the end as 0x00 0x01, or as 0x00 0x02 where the
-// value was cut: behind the value that ends there, before every longer one.
+// value was cut: after the value that ends there, before every longer one.
 constexpr char kEscape = 0;
 constexpr char kEscapedZero = '\xff';
 constexpr char kTextEnd = 1;
@@ -147,7 +147,7 @@ bool SkipDecimal(std::string_view* in) {
   if (sign == kZero) return true;
   if (sign != kNegative && sign != kPositive) return false;
   const uint8_t flip = sign == kNegative ? 0xff : 0;
-  for (size_t i = sizeof(uint32_t); i < in->size(); ++i) {  // behind the exponent
+  for (size_t i = sizeof(uint32_t); i < in->size(); ++i) {  // after the exponent
     const uint8_t pair = static_cast<uint8_t>((*in)[i]) ^ flip;
     if (pair >= 1 && pair <= 100) continue;
     in->remove_prefix(i + 1);

@@ -207,7 +207,7 @@ Result<Column> Resolved(const TableSchema& schema, ColumnPart part) {
   return std::move(part.column);
 }
 
-// Reads the words behind a column's name, as far as they are understood.
+// Reads the words after a column's name, as far as they are understood.
 Result<ColumnPart> ReadColumn(const std::string& part, const std::string& name, Tokens* tokens) {
   ColumnPart out{.column = {.name = name}};
   Column& column = out.column;

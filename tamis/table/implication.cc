@@ -19,7 +19,7 @@ bool IsTrueOf(const Predicate& leaf, const Value& value) {
   return leaf.Matches(row);
 }
 
-// The least value from which on all text or bytes with the prefix are behind; NULL: there is none.
+// The least value from which on all text or bytes with the prefix are after; NULL: there is none.
 Value EndOf(const Value& prefix) {
   std::string end = PrefixEnd(prefix.str());
   if (end.empty()) return Value();

@@ -193,7 +193,7 @@ bool IsPlainKey(std::string_view key) {
   });
 }
 
-// Takes one step off the front of the text behind "$".
+// Takes one step off the front of the text after "$".
 std::optional<JsonPath::Step> TakeStep(std::string_view* text) {
   const char first = text->front();
   text->remove_prefix(1);

@@ -19,7 +19,7 @@ bool IsAsItIs(CellEncoding encoding) {
   return encoding == CellEncoding::kUtf8 || encoding == CellEncoding::kRaw;
 }
 
-// Bytes up to the first place at which the delimiter would be found, were it put behind them.
+// Bytes up to the first place at which the delimiter would be found, were it put after them.
 size_t SizeBeforeDelimiter(std::string bytes, const std::string& delimiter) {
   bytes += delimiter;
   return bytes.find(delimiter);
@@ -43,7 +43,7 @@ std::vector<KeySpan> One(KeySpan span) {
   return {std::move(span)};
 }
 
-// The spans before `high`; empty where `high` is behind all keys.
+// The spans before `high`; empty where `high` is after all keys.
 std::vector<KeySpan> Below(const std::string& prefix, std::string high) {
   return One(Within(prefix, prefix, std::move(high)));
 }
@@ -84,7 +84,7 @@ std::vector<KeySpan> OfRest(Op op, const std::string& bound, const std::string& 
 }
 
 // A delimiter of zeros stands before every byte that a value can have in its place. A bound that
-// holds the delimiter lies behind the value that ends before it, and before all longer ones.
+// holds the delimiter lies after the value that ends before it, and before all longer ones.
 std::vector<KeySpan> OfOrderedUntil(Op op, const std::string& bound, const std::string& delimiter,
                                     const std::string& prefix) {
   const size_t size = SizeBeforeDelimiter(bound, delimiter);

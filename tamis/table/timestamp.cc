@@ -58,7 +58,7 @@ bool TakeChar(std::string_view* in, char c) {
   return true;
 }
 
-// hh:mm[:ss[.ffffff]], in microseconds; digits behind the sixth must be zeros.
+// hh:mm[:ss[.ffffff]], in microseconds; digits after the sixth must be zeros.
 bool TakeTimeOfDay(std::string_view* in, int64_t* micros) {
   int64_t hour = 0, minute = 0, second = 0, fraction = 0;
   if (!TakeNumber(in, 2, 2, &hour) || !TakeChar(in, ':') || !TakeNumber(in, 2, 2, &minute)) {

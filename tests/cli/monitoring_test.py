@@ -24,7 +24,7 @@ def expressions():
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
             yield panel["title"], target["expr"].replace("$__rate_interval", "5m").replace("$instance", ".*")
-    # promtool has read the YAML; an expression is a line, or the block behind "|".
+    # promtool has read the YAML; an expression is a line, or the block after "|".
     with open(os.path.join(DIRECTORY, "alerts.yml"), encoding="utf-8") as file:
         for name, rest in re.findall(r"alert: (\w+)\n\s+expr: (.*?)\n\s+for:", file.read(), flags=re.DOTALL):
             yield name, rest.lstrip("|")

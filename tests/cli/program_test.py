@@ -456,7 +456,7 @@ class ProgramTest(unittest.TestCase):
         # Options of an index that is there are no other definition of the table.
         self.run_tamis(*imported, stdin=fields.replace("1,", "2,", 1))
         self.assertIn("no index on (id)", self.run_tamis(*imported, "--index", "id ranges", stdin=fields, expect=1))
-        # A field that has the name of another one with an option behind it.
+        # A field that has the name of another one with an option after it.
         self.run_tamis("import", "one", "-", "--format", "csv", "--key", "id", "--index", "price ranges",
                        stdin="id,price ranges\n1,2\n")
         self.assertIn("one.price_ranges (price_ranges), fpr", self.run_tamis("index", "list", "one"))

@@ -342,7 +342,7 @@ TEST_F(AggregatesTest, CountARowOnceWhileItMovesInItsIndexAndRegionsSplitAndMove
   }
 }
 
-// A page of groups that is taken without the position behind it, or cut short, is noticed.
+// A page of groups that is taken without the position after it, or cut short, is noticed.
 TEST_F(AggregatesTest, FaultsBetweenPagesAreNoticed) {
   const auto count_with = [&](bool Faults::*fault) -> uint64_t {
     Faults faults;

@@ -59,7 +59,7 @@ TEST_P(ClusterSuite, ARegionThatIsExcludedAfterItWasAskedInVainIsCountedOnce) {
 }
 
 // Entries that lie outside of the keys asked for are passed over, a bounded number in a request;
-// the next one goes on behind them.
+// the next one goes on after them.
 TEST_P(ClusterSuite, ASearchByIndexGetsPastAnyNumberOfEntriesOfOtherKeys) {
   Open({.small_pages = true});
   Fill(1000);

@@ -136,7 +136,7 @@ class LongKeysTest : public testing::Test {
   std::unique_ptr<RocksCluster> cluster_;
   SchemaPtr table_;
   std::vector<tamis::Write> writes_;
-  std::vector<std::string> found_;  // the first letters of the keys, behind their mark
+  std::vector<std::string> found_;  // the first letters of the keys, after their mark
 };
 
 TEST_F(LongKeysTest, StreamsThatAreComparedAreReadAheadAsFarAsTheirBytesAllow) {

@@ -99,7 +99,7 @@ Value RandomRows::RandomGroup() {
 Value RandomRows::RandomName() {
   if (random_.OneIn(20)) return Value();
   std::string name = "n" + std::to_string(random_.Uniform(400));
-  // Some are longer than what an entry holds, and differ only behind that.
+  // Some are longer than what an entry holds, and differ only after that.
   if (random_.OneIn(15)) name = std::string(kIndexValueLimit, 'x') + name;
   return Value::Text(std::move(name));
 }

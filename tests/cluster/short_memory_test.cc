@@ -186,7 +186,7 @@ class ShortMemoryTest : public ::testing::Test {
   }
 
   // A write that ended with "may stand" may be under way. The server's one thread takes a later one
-  // of a new value behind it, and the filter's flips are told in order: once that one is
+  // of a new value after it, and the filter's flips are told in order: once that one is
   // acknowledged, the row of the first stands, in its index and in the filter here, or never will.
   void AwaitWritesThatMayStand() {
     Must("INSERT OR REPLACE INTO t VALUES (-1, 'barrier " + std::to_string(++barriers_) + "', 0)");

@@ -134,7 +134,7 @@ class ConsoleTest(unittest.TestCase):
         page = self.open_live()
         self.assertEqual(self.ask(page, "SELECT absent FROM orders"), "failed")
         self.assertEqual(page.text("#problem"), "Bad Request (400)no such column: absent")
-        # It fails behind many rows.
+        # It fails after many rows.
         self.ask(page, "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 9000) SELECT CASE WHEN "
                  "x = 9000 THEN abs(-9223372036854775807 - 1) ELSE x END FROM c")
         page.wait("document.querySelector('#problem').textContent.includes('integer overflow')")

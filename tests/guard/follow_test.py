@@ -348,7 +348,7 @@ def a_real_database(rng):
             # Exactly once: what went while nothing was believed is what is too much.
             skipped = info(client)["Skipped erases"]
             assert info(client)["Items"] == len(there) + skipped, (info(client), len(there))
-            # A rebuild while it follows: it ends, and begins again behind the snapshot.
+            # A rebuild while it follows: it ends, and begins again after the snapshot.
             load()
             for _ in range(100):
                 step()

@@ -361,7 +361,7 @@ def frames_are_refused(fixture):
                 load = ("load", "--settle", "0", "--capacity", "20000")
                 for words in (load, ("verify",)) if form == "plain" else (load,):
                     message = guard(*words, "--format", form, "--command", command, expect=1)
-                    # A line that COPY printed is never read with a carriage return behind it.
+                    # A line that COPY printed is never read with a carriage return after it.
                     assert "--as-is" in message or (form == "copy" and "carriage return" in message), (name, form, message)
                 assert check(client, "1", ROWS, "absent") == [1, 1, 0], (name, form)
                 assert rebuild_state(client) == b"none"
@@ -394,7 +394,7 @@ def other_keys_are_refused(fixture):
         assert "failed" in guard("load", "--settle", "0", "--command", right, "--proof", "echo 1; exit 3", expect=1)
         assert "--as-is" in guard("load", "--settle", "0", "--command", right, "--proof", "echo ' 1'", expect=1)
         assert "not proved" in finish(guard.start("load", "--settle", "0", "--command", right))
-        # Rows behind a mark are in neither.
+        # Rows after a mark are in neither.
         fixture.postgres.run("INSERT INTO items VALUES (1000020)")
         old = copy(fixture.postgres, QUERY + " WHERE id < 1000020")
         guard("load", *database, "--query", QUERY, "--mark", "m", "--command", old)

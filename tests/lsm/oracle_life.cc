@@ -58,7 +58,7 @@ class Life {
       (void)database_.db->SetOptions(family, {{"disable_auto_compactions", "true"}});
     }
     // Waits for the compactions that run: remote ones end without an event, so what one installs
-    // behind the last look at the live files would be unknown.
+    // after the last look at the live files would be unknown.
     if (database_.db->PauseBackgroundWork().ok()) (void)database_.db->ContinueBackgroundWork();
     database_.filter->WaitUntilCounted();
     database_.filter->WaitUntilSettled();

@@ -50,7 +50,7 @@ CUCKOOS = [
     ("CF.RESERVE k 100 FOO BUCKETSIZE 4 BAR", cuckoo(4, 32)), ("CF.RESERVE k 100 A B C D E F G H", cuckoo(2, 64)),
     ("CF.RESERVE k 100 BUCKETSIZE 2 BUCKETSIZE 4", cuckoo(2, 64)),
 ]
-# Commands of no known server, and whether items are missing behind them.
+# Commands of no known server, and whether items are missing after them.
 STRANGE = [("BF.RESERVE k 0.01 100 EXPANSION 4294967296", False), ("BF.INSERT k EXPANSION 4294967296 ITEMS a", True),
            ("CF.RESERVE k 100 BUCKETSIZE 300", False),
            ("CF.RESERVE k 100 BUCKETSIZE", False), ("BF.INSERT k FOO ITEMS a", True), ("CF.INSERT k FOO ITEMS a", True)]

@@ -84,7 +84,7 @@ REPLIES = [
     ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]),
     ("TAMIS.INFO a", fields(State=b"trusted", Rebuild=b"none", Rebuild_id=0, Mark=b"", Items=5,
                             Skipped_erases=0, Guard=1, Rebuild_lease=0)),
-    # An erase that was sent before the commit is not told from one that was sent behind it.
+    # An erase that was sent before the commit is not told from one that was sent after it.
     ("TAMIS.DEL a x", [-1]), ("TAMIS.INFO a", fields(Skipped_erases=1)),
     ("TAMIS.REBUILD a START 0.01 200 TYPE cuckoo", lambda r: isinstance(r, int) and 0 <= r < 2**53),
     ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]), ("TAMIS.REBUILD a ADD x", 1),

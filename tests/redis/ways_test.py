@@ -225,7 +225,7 @@ def replica_that_loads(*options):
             assert check(reader) == UNKNOWN
             assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
             client("TAMIS.ADD", "guard", f"later{round_}")
-            # In the middle of it, or before, or behind: it has been promoted, whatever it holds.
+            # In the middle of it, or before, or after: it has been promoted, whatever it holds.
             asked = 0
             while b"master_link_status:up" not in reader("INFO", "replication"):
                 answers = reader("TAMIS.CHECK", "guard", f"later{round_}")

@@ -95,7 +95,7 @@ bool SpillTable::Insert(uint64_t line, uint64_t fingerprint, uint32_t copies) {
   return true;
 }
 
-// Closes the gap with the entries behind it, up to one that lies at its place: where a place
+// Closes the gap with the entries after it, up to one that lies at its place: where a place
 // begins, and nowhere else.
 void SpillTable::RemoveAt(uint64_t slot, uint64_t line) {
   const uint64_t empty = FirstEmpty(slot + 1);

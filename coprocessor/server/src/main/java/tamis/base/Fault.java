@@ -13,7 +13,7 @@ public enum Fault {
   NO_WAIT,
   /** Puts queue after those that wait for a coordinator that is stuck. */
   QUEUED_FOR_THE_STUCK,
-  /** A poll that queues behind the puts that wait for it is answered. */
+  /** A poll that queues after the puts that wait for it is answered. */
   POLLS_OF_ANY_PRIORITY,
   /** A mutation without a log entry stays one. */
   SKIP_WAL_KEPT,
@@ -213,7 +213,7 @@ public enum Fault {
   private static final AtomicLong LEFT = new AtomicLong();
   private static volatile long failures;
 
-  /** The n-th of the places to come finds no memory, and so do the ones behind it, `times` altogether. */
+  /** The n-th of the places to come finds no memory, and so do the ones after it, `times` altogether. */
   public static void exhaustMemory(long n, long times) {
     failures = times;
     LEFT.set(n);

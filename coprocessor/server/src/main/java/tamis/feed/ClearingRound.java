@@ -18,7 +18,7 @@ final class ClearingRound {
     this.range = range;
   }
 
-  /** A write registers: it may commit behind the snapshot of the round. */
+  /** A write registers: it may commit after the snapshot of the round. */
   void note(byte[] first, RegionCells current) {
     if (current != null) cells.remove(current.map.cellOf(first));
     added = ValueRange.widened(added, first);

@@ -14,7 +14,7 @@ final class ClearingRounds {
   private final WritesUnderWay writes = new WritesUnderWay();
   private long rounds;
   private ClearingRound round; // null: none is under way
-  private int nextCell; // behind the last one that a round was to look at
+  private int nextCell; // after the last one that a round was to look at
 
   // ---- Writes
 
@@ -73,7 +73,7 @@ final class ClearingRounds {
   }
 
   /**
-   * Takes cells out of those that entries were removed from, from the one behind the last that was taken on, so that
+   * Takes cells out of those that entries were removed from, from the one after the last that was taken on, so that
    * cells that are never decided do not keep others waiting.
    */
   private int[] take(RegionCells cells, Set<Integer> busy, int most) {

@@ -199,7 +199,7 @@ final class EventLog {
     return last - events.size();
   }
 
-  /** Number of the last event that fits in a reply with those behind `number`: at least one, if there is one. */
+  /** Number of the last event that fits in a reply with those after `number`: at least one, if there is one. */
   long endOfReply(long number) {
     long next = before();
     long end = number;

@@ -92,7 +92,7 @@ final class FilterEvents {
                                                .setSlicePositions((int) geometry.slicePositions));
     if (next.cells != null) event.setCellMap(next.cells.map.version()).setCellCount(next.cells.map.cells());
     setRange(next.range, event);
-    // Nothing behind this line takes memory: once the event is appended, the generation is published.
+    // Nothing after this line takes memory: once the event is appended, the generation is published.
     long sequence = feed.append(event);
     if (replaces) replaced = sequence;
     pending.clear();

@@ -11,7 +11,7 @@ public final class IndexEntry {
   final byte[][] prefixes; // each leading prefix of the encoded values
   public final long timestamp;
   /**
-   * True: the row gives this entry until the next write of the row. False: the entry belongs to a version behind a
+   * True: the row gives this entry until the next write of the row. False: the entry belongs to a version under a
    * tombstone; without any write the row may stop giving it, or begin to.
    */
   public final boolean certain;

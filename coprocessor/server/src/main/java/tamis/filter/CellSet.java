@@ -69,7 +69,7 @@ public final class CellSet {
     count = 0;
   }
 
-  /** The first cell of the set at or behind `from`; cells() when there is none. */
+  /** The first cell of the set at or after `from`; cells() when there is none. */
   public int next(int from) {
     for (int word = from >>> 6; word < words.length; ++word) {
       long bits = words[word];

@@ -181,7 +181,7 @@ public final class Checker {
     }
     Schema.Index index = schema.index(region.keys.indexOf(key));
     if (!complete.contains(index.id)) return;
-    // An uncertain entry, of a version behind a tombstone: the row may have stopped giving it without a write.
+    // An uncertain entry, of a version under a tombstone: the row may have stopped giving it without a write.
     if (!IndexedTable.isCertain(IndexedTable.valueOf(cell))) return;
     try {
       byRow.computeIfAbsent(region.keys.rowOf(schema, index, key), row -> new ArrayList<>()).add(key);

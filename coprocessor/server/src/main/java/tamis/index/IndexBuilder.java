@@ -247,7 +247,7 @@ public final class IndexBuilder {
       List<Mutation> touches = new ArrayList<>();
       boolean more = true;
       Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
-      // A version that was loaded behind a tombstone may become visible once a compaction ends that took the tombstone
+      // A version that was loaded under a tombstone may become visible once a compaction ends that took the tombstone
       // before the files came.
       scan.setRaw(region.hasLoadedCells() && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());
       for (byte[] family : region.table.families) scan.addFamily(family);

@@ -224,7 +224,7 @@ final class NewestCells implements AutoCloseable {
     return scanner.peek();
   }
 
-  /** To the column, or what is behind it. */
+  /** To the column, or what is after it. */
   private static Cell stepTo(CellScanner scanner, Family family, byte[] row, byte[] qualifier) throws IOException {
     for (int i = 0; i < STEPS; ++i) {
       Cell cell = step(scanner);

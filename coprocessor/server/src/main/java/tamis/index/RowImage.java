@@ -377,7 +377,7 @@ final class RowImage {
     return Bytes.toStringBinary(row);
   }
 
-  /** Whether a version stands behind an older tombstone: it may come to show. */
+  /** Whether a version stands under an older tombstone: it may come to show. */
   boolean hasHidden() {
     if (tombstones.isEmpty()) return false;
     List<Version> maybe = new ArrayList<>();

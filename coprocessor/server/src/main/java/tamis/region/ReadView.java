@@ -50,7 +50,7 @@ public final class ReadView implements AutoCloseable {
     return scanDown(end, start).withStartRow(end, end.length == 0);
   }
 
-  /** The first key at or behind this one that is short enough for a row; empty: there is none. */
+  /** The first key at or after this one that is short enough for a row; empty: there is none. */
   public static byte[] firstRow(byte[] key) {
     return key.length <= HConstants.MAX_ROW_LENGTH ? key : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));
   }

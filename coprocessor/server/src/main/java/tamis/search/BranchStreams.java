@@ -83,7 +83,7 @@ final class BranchStreams implements AutoCloseable {
       return byKey != null ? byKey.ahead() : byEntry != null ? byEntry.ahead() : 0;
     }
 
-    /** To begin its ranges behind the first, in entries. */
+    /** To begin its ranges after the first, in entries. */
     long openingCost() {
       return SEEK_COST * Math.max(plan.getRangesCount() - 1, 0);
     }

@@ -114,7 +114,7 @@ final class CandidateRows {
   }
 
   /**
-   * A row has an entry for each state that may come to show behind a tombstone, too; in the order of entries it is
+   * A row has an entry for each state that may come to show under a tombstone, too; in the order of entries it is
    * returned by the one of the state that it shows.
    */
   private boolean isNamedBy(Candidate candidate, Value[] row) {

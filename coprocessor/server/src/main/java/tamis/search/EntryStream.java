@@ -51,7 +51,7 @@ final class EntryStream implements Closeable {
     while (range < highs.length && last.length > 0 && isBehind(last)) ++range;
   }
 
-  /** The values and row key lie behind the range that is read now. */
+  /** The values and row key lie after the range that is read now. */
   private boolean isBehind(byte[] entry) {
     if (descending) return Key.compare(entry, lows[range]) < 0;
     return highs[range].length > 0 && Key.compare(entry, highs[range]) >= 0;

@@ -99,7 +99,7 @@ final class KeyStream implements Closeable {
     }
   }
 
-  /** The first row key at or behind the target; null when there is none. Targets must not fall. */
+  /** The first row key at or after the target; null when there is none. Targets must not fall. */
   byte[] seek(byte[] target) throws IOException {
     EntryQueue.Item least = null;
     for (Cursor cursor : cursors) {

@@ -29,7 +29,7 @@ final class SearchPosition {
     return new SearchPosition(0, Order.ROW_KEY, 0, Key.EMPTY);
   }
 
-  /** Before the first entry of the order's index, or behind the last row. */
+  /** Before the first entry of the order's index, or after the last row. */
   static SearchPosition begin(Cluster.Order order) {
     if (order.getIndexId() == 0) return new SearchPosition(0, Order.ROW_KEY_DESCENDING, 0, Key.EMPTY);
     return new SearchPosition(

@@ -107,7 +107,7 @@ final class StreamWalk {
       byte[] key = Codec.rowKeyOf(schema, leader.index, entry);
       boolean outside = !page.isIn(key);
       if (outside || !cost.isInJoined(key)) {
-        // Many of them must not hold up a reply, and the next one begins behind them.
+        // Many of them must not hold up a reply, and the next one begins after them.
         if (outside || ++leftOut % SearchCost.ROW_COST == 0) ++page.candidates;
         if (candidates.isEmpty()) page.comeTo(entry);
         if (!page.isFull()) continue;

@@ -84,7 +84,7 @@ public final class ServerRequests implements Endpoint.Requests {
   }
 
   /**
-   * A poll without a handler of its own would queue behind the writes that wait until it comes, and each of these would
+   * A poll without a handler of its own would queue after the writes that wait until it comes, and each of these would
    * wait until the lease ends.
    */
   private static void refuseLowPriority() throws DoNotRetryIOException {

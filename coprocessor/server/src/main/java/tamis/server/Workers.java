@@ -8,7 +8,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The threads for a server's work on its regions, one pool for each kind of work, so that short work never waits behind
+ * The threads for a server's work on its regions, one pool for each kind of work, so that short work never waits after
  * long work. Threads: safe.
  */
 final class Workers {

@@ -35,7 +35,7 @@ public final class CellMap {
   private final int cells;
   private final byte[][] values; // values of the knots
   private final int[] knotCells;
-  private final Slope[] slopes; // behind each knot but the last
+  private final Slope[] slopes; // after each knot but the last
   private final Slope last; // beyond the last knot; null where there are less than two
   private final byte[] bytes;
   private final long version;

@@ -8,7 +8,7 @@ import tamis.pb.Table;
 /**
  * The place of one value in a JSON text, and how it is read; tamis::JsonPath (docs/FORMATS.md#expressions).
  *
- * <p>The text must be one value as RFC 8259 has it, in UTF-8, whole and with nothing behind it, nested at most
+ * <p>The text must be one value as RFC 8259 has it, in UTF-8, whole and with nothing after it, nested at most
  * MAX_DEPTH deep; else nothing is found in it. The first one of equal keys counts.
  */
 final class JsonPath {

@@ -45,12 +45,12 @@ public final class Key implements Comparable<Key> {
     return out;
   }
 
-  /** The least key behind this one. */
+  /** The least key after this one. */
   public static byte[] after(byte[] key) {
     return Arrays.copyOf(key, key.length + 1);
   }
 
-  /** The least key behind all that begin with the prefix; empty where there is none. */
+  /** The least key after all that begin with the prefix; empty where there is none. */
   public static byte[] prefixEnd(byte[] prefix) {
     int size = prefix.length;
     while (size > 0 && prefix[size - 1] == (byte) 0xff) --size;

@@ -28,7 +28,7 @@ public final class KeyFormat {
           column + "a value of " + bytes.length + " bytes; the key has " + part.width + " for it");
     }
     if (part.form == Schema.KeyPart.Form.UNTIL) {
-      // The first place at which the delimiter would be found, were it put behind them.
+      // The first place at which the delimiter would be found, were it put after them.
       if (new ByteReader(Key.concat(bytes, part.delimiter)).find(part.delimiter) != bytes.length) {
         throw new RefusedValueException(column + "the value holds the delimiter that ends it in the key");
       }

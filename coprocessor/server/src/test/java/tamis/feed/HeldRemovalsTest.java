@@ -67,7 +67,7 @@ class HeldRemovalsTest {
     }
   }
 
-  /** Where a removal in the counters throws, it and those behind it are still held. */
+  /** Where a removal in the counters throws, it and those after it are still held. */
   @Test
   void drainThatThrowsKeepsTheRest() {
     held.remove(A);

@@ -65,7 +65,7 @@ class IndexFilterClearingTest {
 
   /**
    * A region with a filter, the entries in its index, a coordinator. Entries are named by their first value; a '*'
-   * behind the name makes another entry with the same value, '#' one of garbage.
+   * after the name makes another entry with the same value, '#' one of garbage.
    */
   private static final class Scene {
     final CellMap map;

@@ -454,7 +454,7 @@ class InterleavingTest {
     assertEquals(1, missedAfterExpiry(false));
   }
 
-  // ---- Another coprocessor throws behind the commit
+  // ---- Another coprocessor throws after the commit
 
   /** Throws in postPut of one row; and, when told, wherever we would hear of the end. */
   public static final class Thrower implements RegionCoprocessor, RegionObserver {
@@ -506,7 +506,7 @@ class InterleavingTest {
   }
 
   /**
-   * Whether nobody is inside of the region behind two calls of one handler, of which the first ended without a hook.
+   * Whether nobody is inside of the region after two calls of one handler, of which the first ended without a hook.
    */
   private static boolean freeBehindTheNextCall() throws Exception {
     TableDescriptor descriptor =
@@ -700,7 +700,7 @@ class InterleavingTest {
   }
 
   /**
-   * The filter is dropped while a put is between its counting and its end: how far both of them wait, behind the drop.
+   * The filter is dropped while a put is between its counting and its end: how far both of them wait, after the drop.
    */
   private static long[] waitedForBesideADrop() throws Exception {
     long[] now = {1000 * SECOND};
@@ -723,7 +723,7 @@ class InterleavingTest {
     filter.beginGeneration(() -> true, FilterRoom.ENDLESS);
     filter.countExisting(written);
     filter.publish();
-    assertEquals(waited[0], filter.waitFor(written) - dropped); // one behind the load
+    assertEquals(waited[0], filter.waitFor(written) - dropped); // one after the load
     poll(feed, now, feed.last());
     assertEquals(0, filter.waitFor(written)); // it knows
     return waited;
@@ -755,7 +755,7 @@ class InterleavingTest {
     assertEquals(2, missedAfterALoad());
   }
 
-  /** Whether an entry that stands has a mark once a version was loaded behind a tombstone of its row. */
+  /** Whether an entry that stands has a mark once a version was loaded under a tombstone of its row. */
   private boolean isMarkedBehindALoad() throws Exception {
     TestServer.start(new FeedOptions());
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", false, 1)).build();
@@ -814,7 +814,7 @@ class InterleavingTest {
     assertEquals("before", includedBehindALoad());
   }
 
-  // ---- A region is opened behind an owner who may still be believed
+  // ---- A region is opened after an owner that may still be believed
 
   /** Whether it is acknowledged before the region's opening wait is over. */
   private static boolean comesBeforeItsTime(Act act) throws Exception {
@@ -892,7 +892,7 @@ class InterleavingTest {
     assertTrue(filterLacksWhatCameAfterAChangeOfSettings());
   }
 
-  /** A major compaction took the tombstone of a row before a file with the row came, and ends behind the building. */
+  /** A major compaction took the tombstone of a row before a file with the row came, and ends after the building. */
   private long missedBehindACompaction() throws Exception {
     TestServer.start(new FeedOptions());
     try (RegionForTest test = open(descriptor())) {

@@ -58,7 +58,7 @@ public final class PlainClient {
     return conf;
   }
 
-  /** A put that is sent twice may be done twice, the second time behind a later one of the same row. */
+  /** A put that is sent twice may be done twice, the second time after a later one of the same row. */
   private static Configuration withoutRetries() {
     Configuration conf = configuration();
     conf.setInt("hbase.client.retries.number", 0);

@@ -180,7 +180,7 @@ class LongKeysTest {
         search(branch, Cluster.SearchRange.newBuilder(), 100).keys);
   }
 
-  /** Rows behind the longest key are read as well when an index is made of existing rows. */
+  /** Rows after the longest key are read as well when an index is made of existing rows. */
   @Test
   void anIndexIsMadeBehindTheLongestKey() throws Exception {
     test = new RegionForTest(
@@ -248,7 +248,7 @@ class LongKeysTest {
                     .setLow(ByteString.copyFrom(SearchTest.encoded(Value.text(""))))))
             .build();
     assertEquals(new TreeSet<>(Arrays.asList("k003")), search(before, Cluster.SearchRange.newBuilder(), 100).keys);
-    // All rows, one by one: a page begins behind the longest key.
+    // All rows, one by one: a page begins after the longest key.
     Cluster.Branch all =
         Cluster.Branch.newBuilder()
             .setPredicate(

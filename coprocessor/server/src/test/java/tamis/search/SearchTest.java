@@ -131,7 +131,7 @@ public class SearchTest {
     return keys;
   }
 
-  /** Rows with a value behind a tombstone, which has an entry as well. */
+  /** Rows with a value under a tombstone, which has an entry as well. */
   private static List<String> searchBehindTombstones() throws Exception {
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3), new byte[0], new byte[0])) {
       byte[] n = Bytes.toBytes("n");

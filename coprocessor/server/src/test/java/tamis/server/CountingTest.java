@@ -60,8 +60,8 @@ class CountingTest {
     void run() throws IOException;
   }
 
-  private static volatile Hook beforeTheLog; // behind the hooks that come before a write
-  private static volatile Hook afterPut; // behind its commit, before the last hook
+  private static volatile Hook beforeTheLog; // after the hooks that come before a write
+  private static volatile Hook afterPut; // after its commit, before the last hook
 
   /** Another coprocessor, which does what the test says. */
   public static final class Another implements RegionCoprocessor, RegionObserver {
@@ -124,7 +124,7 @@ class CountingTest {
     return check.getMissingInFilter();
   }
 
-  // ---- Before and behind the commit
+  // ---- Before and after the commit
 
   /** A put whose last hook does not come, and the same once more, which adds no entry and is acknowledged. */
   private long uncountedWhereTheLastHookDoesNotCome() throws Exception {

@@ -77,7 +77,7 @@ class FilterClearerTest {
   private static volatile Hook beforeItIsSeen; // a write is in memory and in the log
   private static volatile Hook behindTheSnapshot; // a scanner is opened, and has its read point
 
-  /** Another coprocessor, which does what the test says; its hooks come behind ours. */
+  /** Another coprocessor, which does what the test says; its hooks come after ours. */
   public static final class Another implements RegionCoprocessor, RegionObserver {
     @Override
     public Optional<RegionObserver> getRegionObserver() {
@@ -294,12 +294,12 @@ class FilterClearerTest {
     }
   }
 
-  /** The cell and the range of a value all of whose entries are gone, and of one that stands behind them. */
+  /** The cell and the range of a value all of whose entries are gone, and of one that stands after them. */
   private static String afterASearchAmong(int entries, boolean garbage, boolean another) throws Exception {
     try (RegionForTest test = open("", "m")) {
       fill(test, entries, garbage);
       if (another)
-        put(test, garbage ? "l" : "bz", "v10"); // behind deleted entries; before garbage, which lies elsewhere
+        put(test, garbage ? "l" : "bz", "v10"); // after deleted entries; before garbage, which lies elsewhere
       put(test, "k", "v10");
       put(test, "k", "v20");
       TestServer.clear(test.indexed());
@@ -341,7 +341,7 @@ class FilterClearerTest {
     }
   }
 
-  /** The log fails behind the counting: HBase does not say whether the write stands. */
+  /** The log fails after the counting: HBase does not say whether the write stands. */
   @Test
   void aWriteOfUnknownOutcomeKeepsItsCell() throws Exception {
     try (RegionForTest test = open()) {
@@ -537,7 +537,7 @@ class FilterClearerTest {
     }
   }
 
-  /** A row comes to the cell of another one that goes, behind the first snapshot that the clearer takes. */
+  /** A row comes to the cell of another one that goes, after the first snapshot that the clearer takes. */
   private static long missedBehindTheSnapshot() throws Exception {
     try (RegionForTest test = open()) {
       for (String value : new String[] {"v10", "v20", "v30"}) put(test, "r" + value, value);

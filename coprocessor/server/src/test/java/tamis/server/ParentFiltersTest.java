@@ -58,7 +58,7 @@ class ParentFiltersTest {
     return out.toBytes();
   }
 
-  /** A parent with values before and behind the middle, and its upper daughter, whose entries are not made. */
+  /** A parent with values before and after the middle, and its upper daughter, whose entries are not made. */
   private static final class Split implements AutoCloseable {
     final FilterFeed feed = TestServer.start(new FeedOptions());
     final RegionForTest parent = region(new byte[0], new byte[0]);

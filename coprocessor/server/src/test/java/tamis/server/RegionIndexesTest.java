@@ -233,7 +233,7 @@ class RegionIndexesTest {
     assertTrue(told.later.isEmpty());
   }
 
-  /** Two loads, one behind the other: the first one's building goes on as the second one's. */
+  /** Two loads, one after the other: the first one's building goes on as the second one's. */
   @Test
   void failedBuildAfterALoadIsRetried() throws Exception {
     RegionForTest test = open("a", "b");

@@ -153,7 +153,7 @@ class RegionJobsTest {
     }
   }
 
-  /** An entry that is not this region's, behind all others, must not keep those before it from being counted. */
+  /** An entry that is not this region's, after all others, must not keep those before it from being counted. */
   @Test
   void entriesBeforeGarbageAreCounted() throws Exception {
     TestServer.start(new FeedOptions());
