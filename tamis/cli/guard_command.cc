@@ -142,7 +142,7 @@ void AddGuardCommand(Command app, Invocation* invocation) {
       invocation->run = [arguments, command] {
         // A server that is gone is an error and not the end of this program.
         std::signal(SIGPIPE, SIG_IGN);
-        // A rebuild is ended by whatever ends the program, but for SIGKILL.
+        // A rebuild ends with the program, but for SIGKILL.
         const InterruptScope scope(&guard_cancelled, {SIGINT, SIGTERM, SIGHUP});
         return Finish(command(*arguments));
       };

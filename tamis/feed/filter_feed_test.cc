@@ -601,7 +601,7 @@ TEST_F(FilterFeedTest, AWaitEndsAtItsDeadline) {
       << wait->message();
 }
 
-// A coordinator that applies one reply after the other, on whatever thread brings it.
+// A coordinator that applies one reply after the other, on any thread.
 class ThreadedFollower {
  public:
   ThreadedFollower(Executor* executor, FilterFeed* feed, uint64_t number)

@@ -1,4 +1,4 @@
-// A lack of memory in whatever RocksDB calls, and in our own thread: no key is denied that may be
+// A lack of memory in code that RocksDB calls, and in our own thread: no key is denied that may be
 // there, no exception reaches RocksDB, and the process lives on.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>

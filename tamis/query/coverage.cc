@@ -34,7 +34,7 @@ KeyRanges Coverage::Exclude(const KeyRanges& excluded) {
     }
     KeyRanges left = KeyRanges::Of(sub_range->range);
     left.Subtract(excluded);
-    // A region that has answered is one that was asked, whatever becomes of what is left of it.
+    // A region that has answered counts as asked, also if a part of it is asked again elsewhere.
     if (sub_range->resume.empty()) {
       const KeyRanges taken = excluded.Intersect(sub_range->range);
       for (const KeyRange& range : taken.ranges()) never_asked.Add(range);
@@ -42,7 +42,7 @@ KeyRanges Coverage::Exclude(const KeyRanges& excluded) {
     for (const KeyRange& range : left.ranges()) {
       SubRange part = *sub_range;
       part.range = range;
-      sub_range->collected.clear();  // rows are collected once, whatever part they are of
+      sub_range->collected.clear();  // rows are collected once
       NoteMoved(sub_ranges_.insert(sub_range, std::move(part)));
     }
     Erase(sub_range++);

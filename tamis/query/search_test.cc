@@ -156,7 +156,7 @@ TEST_F(SearchTest, AnswersMayBeCutReorderedAndForeign) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
 }
 
-// A region that holds less than whoever asks believes, and says so.
+// A region that holds less than the coordinator believes, and says so.
 TEST_F(SearchTest, PartOfARangeThatARegionDoesNotHoldIsAskedAgain) {
   Start(4, 6, {"a", "b"});
   int cut = 0;

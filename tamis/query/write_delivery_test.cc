@@ -143,7 +143,7 @@ TEST_F(WriteDeliveryTest, SplitBetweenLookupAndSendIsNoError) {
 
 TEST_F(WriteDeliveryTest, AnAnswerThatDoesNotComeIsUnknownAndNothingIsSentAgain) {
   cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto) {
-    Take("b", request);  // done, and nobody hears of it
+    Take("b", request);  // done, but the answer is lost
   };
   EXPECT_EQ(Apply({5, 15, 25, 35}), (Codes{kOk, kUnknown, kOk, kUnknown}));
   EXPECT_NE(statuses_[1].message().find("may have been carried out"), std::string::npos)
@@ -310,7 +310,7 @@ TEST_F(WriteDeliveryTest, RequestCarriesTheCallersTime) {
 
 TEST_F(WriteDeliveryTest, WriteCancelledWhileAServerHasItIsUnknown) {
   cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto) {
-    Take("b", request);  // done, and nobody hears of it
+    Take("b", request);  // done, but the answer is lost
   };
   EXPECT_EQ(ApplyCancelled({5, 15}), (Codes{kOk, kUnknown}));
   EXPECT_NE(statuses_[1].message().find("may have been carried out"), std::string::npos)

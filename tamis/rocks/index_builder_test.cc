@@ -346,7 +346,8 @@ TEST_F(IndexBuilderTest, RebuildReportsThatItsCallerLacksMemory) {
   EXPECT_EQ(*other, Status::Ok());
 }
 
-// No table has a row of the empty key, whoever wrote that; a pass would begin again after it.
+// No table has a row of the empty key, not even one that another program wrote; a pass would begin
+// again after it.
 TEST_F(IndexBuilderTest, BackfillSkipsTheEmptyKey) {
   Random random(1);
   PutRows(random, 20);

@@ -70,7 +70,7 @@ TEST_F(RowLocksTest, RequestThatWaitsForOneRowHoldsTheRowsBeforeIt) {
   EXPECT_EQ(granted_.back(), "c");
 }
 
-// Sorted keys: no two requests wait for each other, whatever is asked for.
+// Keys are sorted: no two requests wait for each other.
 TEST_F(RowLocksTest, RandomRequestsAreAllGrantedAndNeverTwoForOneRow) {
   Random random(7);
   std::map<int, Keys> held;

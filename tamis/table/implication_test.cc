@@ -1,4 +1,4 @@
-// Implies is proved by enumeration: whatever it says yes to holds in every row.
+// Implies is proved by enumeration: a condition that it says yes to holds in every row.
 #include "tamis/table/implication.h"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ struct Table {
   static bool Has(const char* bytes, uint64_t bucket, uint32_t tag) {
     return B::Has(B::Load(bytes, bucket), tag);
   }
-  // Both buckets, whatever is in the first: half the branches would be mispredicted.
+  // Reads both buckets also if the first matches: half the branches would be mispredicted.
   static bool HasEither(const char* bytes, const Place& place, uint32_t tag) {
     return (int{Has(bytes, place.bucket, tag)} | int{Has(bytes, place.other, tag)}) != 0;
   }

@@ -125,7 +125,7 @@ public enum Fault {
   ENTRIES_OF_ATTACHED_ROWS_TAKEN,
   /** Likewise, where files were loaded. */
   ENTRIES_OF_LOADED_ROWS_TAKEN,
-  /** Building an index leaves the entries that stand unmarked, whatever the row is now. */
+  /** Building an index leaves the entries that stand unmarked, even if the row has changed. */
   REBUILT_ENTRIES_LEFT_UNMARKED,
   /** The observer is not the last one that sees a write. */
   NOT_THE_LAST_OBSERVER,
@@ -175,7 +175,7 @@ public enum Fault {
   UNCOVERED_LEFT_ALONE,
   /** Tombstones of whole families are not looked at where a row is read without a scan. */
   FAMILY_TOMBSTONES_OVERLOOKED,
-  /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
+  /** Files that are older than a cell of the row are not read, even if it lacks columns. */
   OLDER_FILES_NOT_READ,
   /** Several writes of one row in a batch are looked at in the opposite order. */
   LATER_WRITES_OF_A_ROW_FIRST,

@@ -12,7 +12,7 @@ import tamis.region.IndexedTable;
 /**
  * Splits a region of an indexed table at a row of the data, never at an entry. HBase makes a policy at every opening
  * of a region, so it also guards the other rule: a region does not open on a server that does not load its observer,
- * for whatever reason; there it would take rows without entries.
+ * for any reason; there it would take rows without entries.
  */
 public final class IndexSplitPolicy extends SteppingSplitPolicy {
   @Override

@@ -127,7 +127,7 @@ public final class IndexMaintenance {
     if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
     try {
-      // Once a condition of a request is evaluated, nobody can say that nothing was done.
+      // Once a condition of a request is evaluated, it can no longer be said that nothing was done.
       if (context.caller.conditions != null && !region.host.awaitRoom(Long.MAX_VALUE, () -> false)) {
         throw tooMany(region);
       }

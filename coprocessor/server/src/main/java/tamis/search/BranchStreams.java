@@ -24,7 +24,7 @@ final class BranchStreams implements AutoCloseable {
   static final class Choice {
     /** Entries read of each stream, before it is asked what the files' indexes say of it. */
     long probeEntries = 256;
-    /** False: the first one leads, whatever it costs. */
+    /** False: the first one leads, even if it costs more. */
     boolean byCost = true;
     /** False: none is looked into but the one that leads. */
     boolean join = true;

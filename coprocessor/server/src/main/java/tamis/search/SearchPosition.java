@@ -74,7 +74,7 @@ final class SearchPosition {
     return new SearchPosition(branch, order, indexId, done);
   }
 
-  /** Row keys are in the same order whatever leads. */
+  /** Row keys are in the same order for every leading stream. */
   SearchPosition byRowKey(int leader) {
     return new SearchPosition(branch, Order.ROW_KEY, leader, last);
   }

@@ -20,7 +20,7 @@ import tamis.region.IndexedRegion;
 
 /**
  * Proves ownership by appending a marker to the server's write-ahead log and syncing it. Before a region of this server
- * is opened elsewhere, the master, for whatever reason it does so, takes the leases of all its log files; then a sync
+ * is opened elsewhere, the master, for any reason, takes the leases of all its log files; then a sync
  * fails. So if the sync succeeds, no region of this server was open elsewhere when the append began. (When the sync
  * ended, one may have been: a paused server's last sync has been seen to succeed seconds later.)
  *

@@ -359,7 +359,7 @@ class FilterFeedTest {
 
   // ---- Puts
 
-  /** No lease and no patience ends before the test does: whoever waits goes on because it is woken. */
+  /** No lease and no patience ends before the test does: a waiter goes on because it is woken. */
   private void waitForEver() {
     options.lookNs = NEVER;
     options.leaseNs = NEVER;
@@ -530,7 +530,7 @@ class FilterFeedTest {
     assertEquals(0, feed.waiting());
   }
 
-  /** Each wakes the next one, in whatever order they began to wait. */
+  /** Each wakes the next one; the order in which they began to wait does not matter. */
   @Test
   void putsAreWokenByTheirOwnEvents() throws Exception {
     waitForEver();

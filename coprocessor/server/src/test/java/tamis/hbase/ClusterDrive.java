@@ -223,7 +223,7 @@ public final class ClusterDrive {
   }
 
   /**
-   * Whether a coordinator would leave out the row, which its writer has put and nobody else writes. Where the same
+   * Whether a coordinator would leave out the row, which only its writer writes. Where the same
    * millisecond had a delete before the put, HBase shows that, and the value is rightly not to be found.
    */
   private void ask(Table table, byte[] row, String column, byte[] value) throws IOException {

@@ -488,7 +488,7 @@ class IndexPropertyTest {
 
   /**
    * It says the same of what is right, and knows which entries too many are harmless. The filters have counted what
-   * stands; an entry that became nobody's without a write, and somebody's again, twice.
+   * stands; an entry that no row gave any more without a write, and then a row again, twice.
    */
   private static void agreesWithTheChecker(RegionForTest test, long seed, Mode mode, List<String> history)
       throws Exception {

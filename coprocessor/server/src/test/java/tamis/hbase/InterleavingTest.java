@@ -506,7 +506,7 @@ class InterleavingTest {
   }
 
   /**
-   * Whether nobody is inside of the region after two calls of one handler, of which the first ended without a hook.
+   * Whether no write is inside of the region after two calls of one handler, of which the first ended without a hook.
    */
   private static boolean freeBehindTheNextCall() throws Exception {
     TableDescriptor descriptor =
@@ -567,7 +567,7 @@ class InterleavingTest {
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         }
-        // Locks of rows are the process's: what nobody frees would stop a test of another region, some day.
+        // Locks of rows are the process's: one that is not freed would stop a test of another region, some day.
         BatchContext.current().release();
       });
       thread.start();

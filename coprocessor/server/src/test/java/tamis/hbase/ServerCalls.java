@@ -64,7 +64,7 @@ final class ServerCalls {
         connection, region.getServerName(), region.getRegion().getRegionName(), "Poll", request, POLL_PRIORITY);
   }
 
-  /** To this server, whatever the region is said to be on: one call, not repeated. */
+  /** Sends one call to this server, even if hbase:meta names another one for the region; does not repeat it. */
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request)
       throws IOException {
     return callDirectly(

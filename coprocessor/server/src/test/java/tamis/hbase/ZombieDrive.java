@@ -189,7 +189,7 @@ public final class ZombieDrive {
       admin.balancerSwitch(false, true);
       tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
       TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema));
-      // Not beside hbase:meta, without which nobody finds the region again.
+      // Not beside hbase:meta, without which no client finds the region again.
       ServerName meta =
           connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0]).getServerName();
       for (ServerName server : admin.getRegionServers()) {

@@ -32,7 +32,7 @@ class ClosingTest {
     }
   }
 
-  /** Its scanners are closed by whoever closes them, and throw all the same; but for the first, which is the view's. */
+  /** Its scanners close, and throw nevertheless; but for the first, which is the view's. */
   private Region breaking(Region region) {
     open = -1;
     return (Region) Proxy.newProxyInstance(

@@ -427,7 +427,7 @@ class FeedTest {
     return new FilterFeed.Reader("ada", tables);
   }
 
-  /** A coordinator's number is not secret enough: whoever polls with it acknowledges events for it. */
+  /** A coordinator's number is not secret enough: any user that polls with it acknowledges its events. */
   @Test
   void coordinatorsNumberBelongsToTheUserWhoFirstUsedIt() throws Exception {
     Feed f = new Feed();

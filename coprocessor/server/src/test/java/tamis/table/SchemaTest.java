@@ -152,7 +152,7 @@ class SchemaTest {
             .build()};
     for (Table.Index.Extension kind : kinds) {
       Schema.of(schema(extended(kind.toBuilder())).build());
-      // Without the numbers nobody takes it.
+      // A schema without the numbers is refused.
       assertTrue(refusal(index().setExtension(kind)).contains("malformed"));
       assertTrue(refusal(extended(kind.toBuilder().clearRequired())).contains("does not have exactly"));
       // A jar without extensions: 0 and 1 were all of them.
