@@ -175,7 +175,7 @@ class Bench {
     std::optional<Work> best;
     for (pb::Branch& way : ways) {
       way.set_predicate(branch.predicate());
-      // One stream alone is told; whether it is better to scan is a choice, so it is not told here.
+      // The request names one stream. It does not say whether to scan, since that is the choice.
       const Work work = Ask(way);
       if (!best.has_value() || work.cost() < best->cost()) best = work;
     }

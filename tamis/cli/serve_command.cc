@@ -54,7 +54,7 @@ Status ParseAddress(const std::string& text, server::HttpServer::Options* http) 
 
 bool IsLoopback(const std::string& host) { return host == "::1" || host.starts_with("127."); }
 
-// The address on which a socket of the service manager listens; empty if that cannot be told.
+// The address on which a socket of the service manager listens; empty if it cannot be found out.
 std::string AddressOf(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;

@@ -134,13 +134,13 @@ uint64_t FilterEvents::WaitFor(const FilterGeneration* current, std::span<const 
   return sequence;
 }
 
-// The number of the event that told of the set bit; 0: there is none that is not acknowledged.
+// The number of the event that reported the set bit; 0: there is none that is not acknowledged.
 uint64_t FilterEvents::ToldAt(uint64_t bit) const {
   const auto told = pending_.find(bit);
   return told == pending_.end() ? 0 : told->second;
 }
 
-// The number of the event from which on every range that coordinators were told of covers the
+// The number of the event from which on every reported range covers the
 // value; 0: so does the range that they have applied. Ranges are narrowed, too.
 uint64_t FilterEvents::RangeToldAt(std::string_view first) const {
   bool covered = Covers(acknowledged_range_, first);

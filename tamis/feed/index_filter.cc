@@ -109,7 +109,7 @@ void IndexFilter::Publish() {
   if (!next_ || retired_) return;
   next_->RemoveHeld();
   events_.TellPublished(next_->generation(), current_ != nullptr);
-  // Nothing after this line takes memory: once it is told, the generation is published.
+  // Nothing after this line takes memory: once it is reported, the generation is published.
   current_ = next_->Take();
   next_.reset();
   spoilt_ = missing_ = false;
@@ -190,7 +190,7 @@ void IndexFilter::EndClearing(const Clearing& clearing, const Cleared& cleared) 
 void IndexFilter::ClearCells(const std::vector<uint32_t>& cells) {
   if (cells.empty()) return;
   current_->as_restored = false;
-  // A coordinator that is not told goes on asking; so the bits are cleared first.
+  // A coordinator that gets no report goes on asking; so the bits are cleared first.
   for (const uint32_t cell : cells) current_->cells->occupied.Erase(cell);
   events_.TellCellsCleared(*current_, cells);
 }

@@ -96,7 +96,7 @@ TEST(RecordReaderTest, CsvHeadersAsTheyAre) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "名前,a\n"), ElementsAre(HasSubstr("name all columns")));
 }
 
-// UTF-16 is told by its first characters only if these are ASCII.
+// UTF-16 is recognized by its first characters only if these are ASCII.
 TEST(RecordReaderTest, NamesWithAByteZeroAreAnError) {
   const std::string utf16 = "\x3a\x04,\0k\0\n\0001\0,\0002\0\n\0"s;
   const auto is_no_text = ElementsAre(AllOf(HasSubstr("line 1: "), HasSubstr("byte order mark")));

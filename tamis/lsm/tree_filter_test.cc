@@ -739,7 +739,7 @@ TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
   std::filesystem::remove_all(directory);
 }
 
-// From key files, and from hashes when it is told how many come: shards are made once, with room
+// From key files, and from hashes when it knows how many come: shards are made once, with room
 // for all, not trimmed while they are still to be filled, and read by who only reads.
 TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
   const std::string directory = testing::TempDir() + "tree_filter_anew." + std::to_string(getpid());

@@ -1,4 +1,4 @@
-// Searches and writes against region servers that do as they are told.
+// Searches and writes against scripted region servers.
 #include <gtest/gtest.h>
 
 #include <ranges>

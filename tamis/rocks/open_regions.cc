@@ -106,7 +106,7 @@ uint64_t OpenRegions::Close(Region* region) {
   event.set_kind(pb::Event::REGION_CLOSED);
   event.set_region_id(region->info().id.number());
   event.set_epoch(region->info().epoch);
-  // First what may throw: a region that could not be told of as closed stays open.
+  // First what may throw: a region whose close could not be reported stays open.
   const uint64_t sequence = context_->feed->Append(std::move(event));
   region->Close();
   std::unique_lock lock(mutex_);
@@ -143,7 +143,7 @@ Region::Indexes OpenRegions::MakeIndexes(
       state.entries_cleared = ClearEntries(info.id.number(), index.id);
       state.filter->BeginGeneration(/*hold_removals=*/false);
     } else if (auto snapshot = context_->snapshots->Take(info.id.number(), index.id)) {
-      // Published once the region is told of. When it is damaged, the entries are counted.
+      // Published once the region is reported. When it is damaged, the entries are counted.
       (void)state.filter->RestoreGeneration(*snapshot);
     }
     indexes.emplace(index.id, std::move(state));

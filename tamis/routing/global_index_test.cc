@@ -518,7 +518,7 @@ TEST_F(GlobalIndexIdentityTest, OverlappingRegionWithoutLeaseIsLeftOut) {
     now_ += seconds(20);
     index_->Apply("lives", Bits({.server = "lives", .epoch = epoch}), now_, now_);
     EXPECT_EQ(Excluded(), KeyRanges::Of({"a", "k"}));
-    // The other one lives after all; nothing of it needs to be told again.
+    // The other one lives after all; nothing of it needs to be reported again.
     index_->Apply("dies", Bits({.server = "dies", .epoch = 50}), now_, now_);
     EXPECT_TRUE(Excluded().empty());
     EXPECT_TRUE(index_->NextPoll("dies", seconds(1)).wanted().empty());

@@ -501,7 +501,7 @@ Status Apply(Table* table, Change change) {
       break;
     case Change::Kind::kInsert:
       TAMIS_RETURN_IF_ERROR(insert());
-      // SQLite counts the row as changed unless it is told of the conflict now.
+      // SQLite counts the row as changed unless the conflict is reported now.
       if (!transaction && on_conflict == SQLITE_IGNORE) return send();
       break;
     case Change::Kind::kUpdate:

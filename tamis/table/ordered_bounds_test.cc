@@ -65,7 +65,7 @@ TEST_F(OrderedBoundsTest, HoldAllThatSatisfiesTheirCondition) {
   EXPECT_GT(asked_, 100'000);
 }
 
-// Entries hold the same of all of these: none of them is told from another by its entry.
+// Entries hold the same of all of these: no entry shows which of them it has.
 TEST_F(OrderedBoundsTest, IncludeValuesThatDifferOnlyBehindTheCut) {
   const std::string head(kIndexValueLimit, 'x');
   std::vector<Value> values;

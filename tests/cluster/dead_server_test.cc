@@ -45,7 +45,7 @@ class DeadServerTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  // The error that is told when the owner dies before it does anything of what `start` asks.
+  // The error that is reported when the owner dies before it does anything of what `start` asks.
   template <class Answer>
   Status KilledDuring(const std::function<void(std::function<void(Answer)>)>& start) {
     return StatusOf(Await<Answer>(&executor_, [&](auto done) {

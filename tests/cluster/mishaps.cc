@@ -158,8 +158,8 @@ void Mishaps::WhenReopened(const pb::RegionRecord& record, int tries,
         [this, record, tries, then = std::move(then)] { WhenReopened(record, tries - 1, then); });
 }
 
-// A server dies and is back at once. Coordinators still believe what the dead life told, and hear
-// nothing. Meanwhile the region, which may not acknowledge yet, changes hands again.
+// A server dies and is back at once. Coordinators still believe what the dead life reported, and
+// hear nothing. Meanwhile the region, which may not acknowledge yet, changes hands again.
 void Mishaps::MoveSoonAfterReopening(const pb::RegionRecord& region, int64_t key) {
   sim_.Kill(region.server());
   sim_.WakeLater(region.server(), Milliseconds(5));

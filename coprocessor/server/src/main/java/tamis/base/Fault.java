@@ -63,7 +63,7 @@ public enum Fault {
   FLAG_LOWERED_BEFORE_ALL_KNOW,
   /** A close takes down all flags that exist. */
   EVERY_FLAG_LOWERED,
-  /** A region is searched and told of before its flag stands. */
+  /** A region is searched and reported before its flag stands. */
   BELIEVED_BEFORE_ITS_FLAG,
   /** A flag that is raised late is good without a proof behind it. */
   LATE_FLAG_WITHOUT_PROOF,
@@ -79,7 +79,7 @@ public enum Fault {
   BITS_CLEARED,
   /** A user that may read only some cells is answered like one that may read all. */
   FILTERED_READ_ALLOWED,
-  /** A user that may read no column of a table is told its schema. */
+  /** A user that may read no column of a table gets its schema. */
   SCHEMA_FOR_ALL,
   /** A write of the column that an indexed one is computed from concerns no index. */
   SOURCES_NOT_INDEXED,

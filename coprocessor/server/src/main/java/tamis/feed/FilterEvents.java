@@ -9,11 +9,11 @@ import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
 
 /**
- * What coordinators are told of one filter, by events of the feed, and what of it they have not acknowledged;
+ * The reports about one filter to coordinators, by events of the feed, and those that are not acknowledged;
  * tamis::FilterEvents.
  *
  * A row may be acknowledged once coordinators have applied every event without which they could exclude its region:
- * those that told of the set bits of its values and of its cell, that of a range that covers its first value, and the
+ * those that reported the set bits of its values and of its cell, that of a range that covers its first value, and the
  * publication that replaced an older generation, or its drop. `waitFor` names the last one, whichever write it came
  * from.
  *
@@ -81,7 +81,8 @@ final class FilterEvents {
   }
 
   /**
-   * The generation becomes the published one, in the place of an older one or of none. If it throws, nothing was told.
+   * The generation becomes the published one, in the place of an older one or of none. If it throws, nothing was
+   * reported.
    */
   void tellPublished(FilterGeneration next, boolean replaces) {
     SplitGeometry geometry = next.filter.geometry();

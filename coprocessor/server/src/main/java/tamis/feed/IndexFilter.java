@@ -40,7 +40,7 @@ public final class IndexFilter {
   private long generations;
   private boolean retired;
   private boolean missing; // none is published although one should be: there was no room, or counting it failed
-  private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
+  private boolean spoilt; // bits of the published generation may be set that are never reported to coordinators
 
   private final ClearingRounds rounds = new ClearingRounds();
   private int clearingHolds;
@@ -373,7 +373,7 @@ public final class IndexFilter {
   private void clearCells(List<Integer> cells) {
     List<Integer> cleared = cells.stream().filter(current.cells.occupied::contains).collect(Collectors.toList());
     if (cleared.isEmpty()) return;
-    // The bits are cleared first: a coordinator that is not told goes on asking.
+    // The bits are cleared first: a coordinator that gets no report goes on asking.
     cleared.forEach(current.cells.occupied::erase);
     events.tellCellsCleared(current, cleared);
   }

@@ -7,7 +7,7 @@ import tamis.base.Fault;
 
 /**
  * A generation of an index filter that is being built beside the published one: writes update it, and a scan counts the
- * entries that were there before. Nothing of it is told. Removals may have to wait for the scan (HeldRemovals);
+ * entries that were there before. Nothing of it is reported. Removals may have to wait for the scan (HeldRemovals);
  * tamis::NextGeneration. Threads: exclusive access.
  */
 final class NextGeneration {

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 import tamis.base.Fault;
 
-/** The set bits that coordinators were told of and have not acknowledged. Threads: exclusive access. */
+/** The set bits that were reported to coordinators and are not acknowledged. Threads: exclusive access. */
 final class PendingFlips {
   private static final class Flip {
     final long sequence;
@@ -30,7 +30,7 @@ final class PendingFlips {
     return sequences.isEmpty();
   }
 
-  /** The number of the event that told of the bit; 0: there is none that is not acknowledged. */
+  /** The number of the event that reported the bit; 0: there is none that is not acknowledged. */
   long toldAt(long bit) {
     Long sequence = sequences.get(bit);
     return sequence == null ? 0 : sequence;

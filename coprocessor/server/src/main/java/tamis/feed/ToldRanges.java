@@ -3,8 +3,8 @@ package tamis.feed;
 import java.util.ArrayDeque;
 
 /**
- * The range of values that coordinators have applied, and those that they were told of since. Ranges become wider and
- * narrower. Threads: exclusive access.
+ * The range of values that coordinators have applied, and those that were reported to them since. Ranges become wider
+ * and narrower. Threads: exclusive access.
  */
 final class ToldRanges {
   private static final class Told {
@@ -36,7 +36,7 @@ final class ToldRanges {
   }
 
   /**
-   * The number of the event from which on every range that coordinators were told of covers the value; 0: so does the
+   * The number of the event from which on every reported range covers the value; 0: so does the
    * one that they have applied, or the last one does not, since a later write has removed the value again.
    */
   long coversSince(byte[] value) {

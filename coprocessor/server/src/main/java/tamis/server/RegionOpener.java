@@ -28,7 +28,7 @@ public final class RegionOpener {
   private static final Backoff FLAG_FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(1));
 
   private final OpenRegions regions;
-  private final FilterFeed feed; // null: nothing is told
+  private final FilterFeed feed; // null: nothing is reported
   private final RegionLife life; // null: no flags
   private final Ownership ownership; // null: no proof is required
   private final Workers workers;

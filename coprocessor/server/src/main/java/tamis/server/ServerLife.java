@@ -8,7 +8,7 @@ import tamis.feed.FeedOptions;
 public final class ServerLife {
   String name = ""; // host and port
   long startCode;
-  FeedOptions feed; // null: no server is around, nothing is told
+  FeedOptions feed; // null: no server is around, nothing is reported
   /** Null: no proof is required, and no flag. */
   Ownership ownership;
   /** Openings of regions raise flags in their directories. */

@@ -236,7 +236,7 @@ class InterleavingTest {
     return changed;
   }
 
-  /** Whether a coordinator that knows index 2 as it was before the restoring is told that it is another one. */
+  /** Whether a coordinator that knows index 2 as it was before the restoring learns that it is another one. */
   private static boolean isToldOfTheIndexBehindARestoring() throws Exception {
     try (RegionForTest test = open(descriptor())) {
       FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);

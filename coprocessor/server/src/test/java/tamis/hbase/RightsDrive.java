@@ -167,7 +167,7 @@ public final class RightsDrive {
     }
   }
 
-  /** The number of entries of the first index that this user is told. */
+  /** The number of entries of the first index in the status that this user gets. */
   private static String status(Connection connection) throws Exception {
     Cluster.StatusRequest request =
         Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).build();

@@ -106,7 +106,7 @@ final class ServerCalls {
     return IndexedRegion.idOf(location.getRegion().getEncodedName());
   }
 
-  /** Until all regions follow the version of the schema, and all of their indexes are complete and told of. */
+  /** Until all regions follow the version of the schema, and all of their indexes are complete and reported. */
   void awaitIndexes(long version) throws Exception {
     for (int tried = 0; !haveIndexes(version); ++tried) {
       if (tried == 600) throw new IOException("the indexes are not complete after minutes");

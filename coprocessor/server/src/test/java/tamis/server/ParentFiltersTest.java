@@ -115,7 +115,7 @@ class ParentFiltersTest {
       InheritedFilters parentFilters = split.take();
       assertNotNull(parentFilters);
       split.daughter.filters = parentFilters.filters;
-      put(split.upper, "y", "x early"); // before it is told
+      put(split.upper, "y", "x early"); // before it is reported
       split.open(parentFilters, 42);
       assertTrue(split.excludes("x absent"));
       assertFalse(split.excludes("x high"));

@@ -101,7 +101,7 @@ class RegionIndexesTest {
     }
   }
 
-  /** Workers that work when they are told to, by a clock of their own. */
+  /** Workers that work when the test calls them, by a clock of their own. */
   private static final class Told {
     long now;
     final ArrayDeque<Runnable> ready = new ArrayDeque<>();

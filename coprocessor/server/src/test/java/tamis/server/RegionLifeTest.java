@@ -63,7 +63,7 @@ class RegionLifeTest {
       life.closed(region, true);
     }
 
-    /** Everything that a coordinator is told of, applied; true: it has a lease. */
+    /** Applies everything that is reported to a coordinator; true: it has a lease. */
     boolean poll(long applied) throws InterruptedException {
       return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(1).setStartCode(7).setApplied(applied).build(),
                      () -> now + 10 * SECOND)

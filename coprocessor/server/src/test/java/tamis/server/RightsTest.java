@@ -255,7 +255,7 @@ class RightsTest {
     assertEquals("OK", write(Kind.DELETE, null));
   }
 
-  /** Whether a row is there is told by any cell of it. */
+  /** Any cell of a row shows that the row is there. */
   @Test
   void readerOfSomeColumnsDoesNotLearnWhetherARowExists() throws Exception {
     Keeper.hidden = (family, qualifier) -> Key.compare(family, RegionForTest.G) == 0;
