@@ -148,7 +148,7 @@ void Connection::Connected() {
 void Connection::Authenticate() {
   if (!options_.login) return Greet();
   if (names_.size() > 1 && !asked_ && !options_.login->IsKnown(address_)) return AskForPrincipal();
-  SetConnectTimer(options_.login_timeout, "no ticket for " + names_[name_] + " from the KDC");
+  SetConnectTimer(options_.login_timeout, options_.login->Missing(address_, names_[name_]));
   const auto self = weak_from_this();
   options_.login->Begin(
       address_, names_[name_], [self] { return !self.expired(); },
@@ -198,6 +198,7 @@ void Connection::NoTicket(const Status& why) {
 }
 
 void Connection::Exchange(SaslStart start) {
+  asked_for_ = start.server.empty() ? names_[name_] : start.server;
   SetConnectTimer(options_.handshake_timeout, "no answer to the login");
   const auto handshake =
       std::make_shared<SaslHandshake>(*transport_, shared_from_this(), std::move(start));
@@ -214,10 +215,13 @@ void Connection::Authenticated(SaslHandshake::Outcome outcome) {
   TakeBackConnectTimer();
   if (outcome.refused) {
     const Status why = FailedPrecondition(
-        "the server refuses the login to " + names_[name_] + ": " + outcome.status.message() +
+        "the server refuses the login to " + asked_for_ + ": " + outcome.status.message() +
         " (its log says why: " + std::string(options_.login->reasons_of_refusal()) + ")");
     if (first_refusal_.ok()) first_refusal_ = why;
-    if (++name_ == names_.size()) return Fail(first_refusal_);
+    if (++name_ == names_.size()) {
+      if (!options_.login->Renew(address_)) return Fail(first_refusal_);
+      name_ = 0;
+    }
     return Reconnect();
   }
   if (!outcome.status.ok()) {
@@ -433,7 +437,8 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
     if (!options_.login && why.message().ends_with("Authentication is required")) {
       return Fail(FailedPrecondition(
           "the server requires Kerberos: run kinit, and name the cluster by its settings, as "
-          "hbase:///NAMESPACE?site=/etc/hbase/conf/hbase-site.xml"));
+          "hbase:///NAMESPACE?site=/etc/hbase/conf/hbase-site.xml, where "
+          "hbase.security.authentication is kerberos"));
     }
     return Fail(FailedPrecondition("the server refused the connection: " +
                                    (why.ok() ? "without a reason" : why.message())));

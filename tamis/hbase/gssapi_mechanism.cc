@@ -71,7 +71,10 @@ Result<SaslStart> GssapiMechanism::Begin(gss_cred_id_t credential, KerberosParti
   std::unique_ptr<GssapiMechanism> mechanism(
       new GssapiMechanism(std::move(parties), std::move(protections)));
   TAMIS_ASSIGN_OR_RETURN(std::string token, mechanism->Step(credential, {}));
-  return SaslStart{.mechanism = std::move(mechanism), .token = std::move(token)};
+  std::string server = mechanism->parties_.server;
+  return SaslStart{.mechanism = std::move(mechanism),
+                   .token = std::move(token),
+                   .server = std::move(server)};
 }
 
 GssapiMechanism::~GssapiMechanism() {
@@ -178,7 +181,7 @@ Result<std::string> GssapiMechanism::Unwrap(std::string_view piece) {
   // Other bits than errors tell of pieces that were repeated, reordered or lost.
   if (major != GSS_S_COMPLETE) {
     return DataLoss("the server sends bytes that are not protected as agreed: " +
-                    KerberosFailure(parties_, major, minor).message());
+                    KerberosText(major, minor));
   }
   if (layer_ == Protection::kPrivacy && is_private == 0) {
     return DataLoss("the server sends bytes that are not encrypted as agreed");

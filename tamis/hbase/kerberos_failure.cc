@@ -56,11 +56,40 @@ std::string NoCredential(const KerberosParties& parties, const std::string& text
   return "there is no Kerberos ticket: run kinit, or give a keytab (" + text + ")";
 }
 
+std::string KeyRejected(const KerberosParties& parties, const std::string& user,
+                        const std::string& text) {
+  if (parties.keytab_file.empty()) {
+    return "the KDC rejects the key of " + user + " (" + text + "): run kinit again";
+  }
+  return "the KDC rejects the key of " + user + " (" + text + "): the keytab \"" +
+         parties.keytab_file + "\" is older than the last change of the key";
+}
+
+// Bytes that were sealed with another key than the receiver's.
+std::string OtherKey(const KerberosParties& parties, const std::string& user,
+                     const std::string& text) {
+  if (parties.server.empty()) return KeyRejected(parties, user, text);
+  return "the ticket for " + parties.server + " does not fit the server's key (" + text +
+         "): run kinit again; if that does not help, the server's keytab is older than the last "
+         "change of its key";
+}
+
+std::string KeyExpired(const KerberosParties& parties, const std::string& user,
+                       const std::string& text) {
+  return "the password of " + user + " has expired (" + text + "): " +
+         (parties.keytab_file.empty() ? "change it by kpasswd, and run kinit"
+                                      : "ask the administrator of the KDC for a new keytab");
+}
+
 }  // namespace
 
+std::string KerberosText(uint32_t major, uint32_t minor) {
+  std::string text = minor == 0 ? "" : TextOf(minor, GSS_C_MECH_CODE);
+  return text.empty() ? TextOf(major, GSS_C_GSS_CODE) : text;
+}
+
 Status KerberosFailure(const KerberosParties& parties, uint32_t major, uint32_t minor) {
-  std::string text = TextOf(minor, GSS_C_MECH_CODE);
-  if (text.empty() || minor == 0) text = TextOf(major, GSS_C_GSS_CODE);
+  const std::string text = KerberosText(major, minor);
   const std::string user = parties.user.empty() ? "the user" : parties.user;
   switch (static_cast<krb5_error_code>(minor)) {
     case KRB5KRB_AP_ERR_TKT_EXPIRED:
@@ -89,12 +118,12 @@ Status KerberosFailure(const KerberosParties& parties, uint32_t major, uint32_t 
                                 "): it names the realm and its KDCs (/etc/krb5.conf, KRB5_CONFIG)");
     case KRB5KDC_ERR_PREAUTH_FAILED:
     case KRB5_PREAUTH_FAILED:
+      return FailedPrecondition(KeyRejected(parties, user, text));
     case KRB5KRB_AP_ERR_BAD_INTEGRITY:
-      return FailedPrecondition("the KDC rejects the key of " + user + " (" + text +
-                                "): the keytab \"" + parties.keytab_file +
-                                "\" is older than the last change of the key");
-    case KRB5KDC_ERR_NAME_EXP:
+      return FailedPrecondition(OtherKey(parties, user, text));
     case KRB5KDC_ERR_KEY_EXP:
+      return FailedPrecondition(KeyExpired(parties, user, text));
+    case KRB5KDC_ERR_NAME_EXP:
     case KRB5KDC_ERR_CLIENT_REVOKED:
       return FailedPrecondition("the account of " + user + " is closed (" + text +
                                 "): ask its administrator");

@@ -20,4 +20,7 @@ struct KerberosParties {
 // the failed call, which was the last call of GSSAPI on this thread.
 Status KerberosFailure(const KerberosParties& parties, uint32_t major, uint32_t minor);
 
+// The text that Kerberos has for the codes, where the parties are not to blame.
+std::string KerberosText(uint32_t major, uint32_t minor);
+
 }  // namespace tamis::hbase

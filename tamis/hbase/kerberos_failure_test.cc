@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Status Failure(krb5_error_code code, const KerberosParties& parties = {},
                uint32_t major = GSS_S_FAILURE) {
@@ -29,6 +30,17 @@ TEST(KerberosFailureTest, EachFaultHasItsSentence) {
                     HasSubstr("hbase.master.kerberos.principal")));
   EXPECT_THAT(Failure(KRB5KDC_ERR_PREAUTH_FAILED, parties).message(),
               HasSubstr("\"me.keytab\" is older"));
+  EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, {.keytab_file = "me.keytab", .user = "me@A"})
+                  .message(),
+              HasSubstr("\"me.keytab\" is older"));
+  EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, {.user = "me@A"}).message(),
+              AllOf(HasSubstr("run kinit again"), Not(HasSubstr("keytab"))));
+  EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, parties).message(),
+              AllOf(HasSubstr("the ticket for hbase/host@A does not fit the server's key"),
+                    HasSubstr("the server's keytab is older")));
+  EXPECT_THAT(Failure(KRB5KDC_ERR_KEY_EXP, parties).message(),
+              AllOf(HasSubstr("the password of me@A has expired"), HasSubstr("a new keytab")));
+  EXPECT_THAT(Failure(KRB5KDC_ERR_KEY_EXP, {.user = "me@A"}).message(), HasSubstr("kpasswd"));
   EXPECT_THAT(Failure(KRB5_REALM_UNKNOWN, parties).message(), HasSubstr("[realms] in krb5.conf"));
   EXPECT_THAT(Failure(KRB5_CONFIG_NODEFREALM, parties).message(), HasSubstr("KRB5_CONFIG"));
   EXPECT_THAT(Failure(KRB5KDC_ERR_CLIENT_REVOKED, parties).message(), HasSubstr("is closed"));

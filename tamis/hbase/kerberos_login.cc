@@ -154,12 +154,33 @@ std::string UserOf(const std::string& keytab_file, const std::string& cache_name
   return name;
 }
 
-std::string CacheOf(const KerberosOptions& options, const void* login) {
-  if (options.keytab_file.empty()) return options.ticket_cache;
-  return "MEMORY:tamis-" + std::to_string(reinterpret_cast<uintptr_t>(login));
+// A name that no other ticket cache in the memory of the process has.
+std::string NewMemoryCache() {
+  static std::atomic<uint64_t> last = 0;
+  return "MEMORY:tamis-" + std::to_string(++last);
 }
 
 }  // namespace
+
+// Where the tickets of a login are: a cache of its own in memory, which goes with its last user, or
+// the user's.
+class KerberosLogin::TicketCache {
+ public:
+  explicit TicketCache(const KerberosOptions& options)
+      : is_own_(!options.keytab_file.empty()),
+        name_(is_own_ ? NewMemoryCache() : options.ticket_cache) {}
+  ~TicketCache() {
+    if (is_own_) Destroy(name_);
+  }
+  TicketCache(const TicketCache&) = delete;
+  TicketCache& operator=(const TicketCache&) = delete;
+
+  const std::string& name() const { return name_; }  // empty: the system's default
+
+ private:
+  const bool is_own_;
+  const std::string name_;
+};
 
 bool NamesPrincipal(std::string_view name, std::string_view principal) {
   const size_t at = name.find(kHost);
@@ -197,7 +218,7 @@ Result<std::shared_ptr<KerberosLogin>> KerberosLogin::Create(KerberosOptions opt
 }
 
 KerberosLogin::KerberosLogin(KerberosOptions options)
-    : options_(std::move(options)), cache_(CacheOf(options_, this)) {
+    : options_(std::move(options)), cache_(std::make_shared<const TicketCache>(options_)) {
   threads_.emplace_back([this] { Run(); });
 }
 
@@ -208,7 +229,6 @@ KerberosLogin::~KerberosLogin() {
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  if (!options_.keytab_file.empty()) Destroy(cache_);
 }
 
 std::vector<std::string> KerberosLogin::NamesOf(const Address& server,
@@ -225,6 +245,19 @@ std::vector<std::string> KerberosLogin::NamesOf(const Address& server,
 
 void KerberosLogin::Accepted(const Address& server, const std::string& name) {
   accepted_[server] = name;
+  accepting_hosts_.insert(server.host);
+}
+
+// The servers of a host have their principals in common, and so their tickets.
+bool KerberosLogin::Renew(const Address& server) {
+  if (options_.keytab_file.empty() || accepting_hosts_.erase(server.host) == 0) return false;
+  renew_ = true;
+  return true;
+}
+
+std::string KerberosLogin::Missing(const Address& server, const std::string& name) const {
+  return "no ticket for " + name + " of host " + server.host +
+         " from the KDC (look at [realms] in krb5.conf, and at the network to it)";
 }
 
 void KerberosLogin::Begin(const Address& server, const std::string& name,
@@ -264,20 +297,24 @@ void KerberosLogin::Run() {
 }
 
 Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) {
-  KerberosParties parties{.keytab_file = options_.keytab_file,
-                          .user = options_.principal.empty() ? UserOf(options_.keytab_file, cache_)
-                                                             : options_.principal};
+  KerberosParties parties{
+      .keytab_file = options_.keytab_file,
+      .user = options_.principal.empty() ? UserOf(options_.keytab_file, options_.ticket_cache)
+                                         : options_.principal};
   OM_uint32 minor = 0;
   Name user;
   if (!options_.principal.empty()) {
     const OM_uint32 major = user.Import(options_.principal, &minor);
     if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
   }
+  std::shared_ptr<const TicketCache> cache;
   Credential credential;
   {
     const std::lock_guard lock(acquiring_);
     if (stopped_) return Cancelled("the client was closed");
-    const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache_, &minor);
+    if (renew_.exchange(false)) cache_ = std::make_shared<const TicketCache>(options_);
+    cache = cache_;
+    const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache->name(), &minor);
     if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
   }
   parties.server = WithHost(name, server, options_.reverse_dns);

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,6 +35,9 @@ class KerberosLogin : public SaslLogin {
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
   bool IsKnown(const Address& server) const override { return accepted_.contains(server); }
   void Accepted(const Address& server, const std::string& name) override;
+  // With a keytab. Tickets of a ticket cache are the user's.
+  bool Renew(const Address& server) override;
+  std::string Missing(const Address& server, const std::string& name) const override;
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;
   std::string_view reasons_of_refusal() const override {
@@ -49,17 +53,21 @@ class KerberosLogin : public SaslLogin {
     std::function<void(Result<SaslStart>)> done;
   };
 
+  class TicketCache;
+
   explicit KerberosLogin(KerberosOptions options);
 
   void Run();
   Result<SaslStart> Start(const Address& server, const std::string& name);
 
   const KerberosOptions options_;
-  const std::string cache_;  // the name of the ticket cache; empty: the system's default
-  std::mutex acquiring_;     // so that only one thread renews the ticket-granting ticket
+  std::mutex acquiring_;  // so that only one thread renews the ticket-granting ticket
+  std::shared_ptr<const TicketCache> cache_;  // guarded by acquiring_
+  std::atomic<bool> renew_ = false;           // the next Start takes a new cache
 
   // of the client's thread
   std::map<Address, std::string> accepted_;
+  std::set<std::string> accepting_hosts_;  // since their tickets were renewed
 
   std::mutex mutex_;
   std::condition_variable changed_;

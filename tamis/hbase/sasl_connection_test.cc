@@ -63,11 +63,17 @@ struct FakeLogin : SaslLogin {
   }
   bool IsKnown(const Address&) const override { return known; }
   void Accepted(const Address&, const std::string& name) override { accepted = name; }
+  bool Renew(const Address&) override { return renewals-- > 0; }
+  std::string Missing(const Address& server, const std::string& name) const override {
+    return "no ticket for " + name + " of " + server.host;
+  }
   void Begin(const Address&, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override {
     EXPECT_TRUE(wanted());
     if (!failure.ok() && name == "first") return done(failure);
-    done(SaslStart{.mechanism = std::make_unique<MaskingMechanism>(2, wraps), .token = name});
+    done(SaslStart{.mechanism = std::make_unique<MaskingMechanism>(2, wraps),
+                   .token = name,
+                   .server = server});
   }
   std::string_view reasons_of_refusal() const override { return "usually it is another one"; }
   bool falls_back() const override { return fallback; }
@@ -76,6 +82,8 @@ struct FakeLogin : SaslLogin {
   bool known = true;
   bool wraps = false;
   bool fallback = false;
+  int renewals = 0;    // so many times refused tickets may be of former times
+  std::string server;  // the principal that was asked for
   Status failure;
   std::string accepted;
 };
@@ -246,6 +254,26 @@ TEST_F(SaslConnectionTest, RefusalTriesTheOtherName) {
   EXPECT_EQ(login_->accepted, "second");
   EXPECT_EQ(connections, 2);
   connection_->Close(Cancelled("over"));
+}
+
+TEST_F(SaslConnectionTest, RefusedTicketsAreRenewedOnce) {
+  login_->names = {"first", "second"};
+  login_->renewals = 1;
+  login_->server = "hbase/host7@R";
+  std::atomic<int> connections = 0;
+  std::vector<std::string> names;
+  const SaslServer server([&](Peer& peer) {
+    Side side(peer, false);
+    names.push_back(side.TakeFirst().substr(6));
+    ++connections;
+    peer.SendBytes(Refusal("GSS initiate failed"));
+  });
+  ConnectTo(server);
+  const Reply reply = Send(MakeCall("Ask"));
+  EXPECT_EQ(reply.outcome, Outcome::kNotSent);
+  EXPECT_THAT(reply.status.message(), HasSubstr("refuses the login to hbase/host7@R"));
+  EXPECT_EQ(connections, 4);
+  EXPECT_THAT(names, testing::ElementsAre("first", "second", "first", "second"));
 }
 
 std::string Principal(const std::string& name) {

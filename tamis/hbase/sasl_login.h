@@ -17,7 +17,8 @@ namespace tamis::hbase {
 
 struct SaslStart {
   std::unique_ptr<SaslMechanism> mechanism;
-  std::string token;  // the first one, for the server
+  std::string token;        // the first one, for the server
+  std::string server = {};  // the principal that the server must be; empty: the name of NamesOf
 };
 
 class SaslLogin {
@@ -36,6 +37,11 @@ class SaslLogin {
   virtual bool IsKnown(const Address& server) const = 0;
   // Records that a server accepted a connection under this name.
   virtual void Accepted(const Address& server, const std::string& name) = 0;
+  // A server refused the login. Returns true if that may be due to a ticket of former times, and
+  // the next Begin does without it; false until a server of this host has accepted a login again.
+  virtual bool Renew(const Address& server) = 0;
+  // What a Begin that does not end lacks, and what may be done about it.
+  virtual std::string Missing(const Address& server, const std::string& name) const = 0;
   // Begins an exchange with a server, which may take long. `wanted` is asked before that; if it
   // returns false, `done` is not called. Both are called on a thread of the login.
   virtual void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,

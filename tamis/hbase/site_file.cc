@@ -17,6 +17,7 @@ namespace {
 constexpr int kMostExpansions = 20;
 constexpr std::string_view kRegistry = "hbase.client.registry.impl";
 constexpr std::string_view kQuorum = "hbase.zookeeper.quorum";
+constexpr std::string_view kClientQuorum = "hbase.client.zookeeper.quorum";
 constexpr std::string_view kServers = "hbase.client.bootstrap.servers";
 constexpr std::string_view kMasters = "hbase.masters";
 
@@ -158,7 +159,12 @@ Status SiteFile::CompletePlace(ClientOptions* options) const {
   if (!options->addresses.empty() || options->zookeeper) return {};
   TAMIS_ASSIGN_OR_RETURN(const std::string registry, Get(std::string(kRegistry)));
   const std::string kind = registry.substr(registry.find_last_of('.') + 1);
-  TAMIS_ASSIGN_OR_RETURN(const std::string quorum, Get(std::string(kQuorum)));
+  // Clients may have a ZooKeeper of their own.
+  TAMIS_ASSIGN_OR_RETURN(std::string quorum, Get(std::string(kClientQuorum)));
+  const bool is_for_clients = !quorum.empty();
+  if (!is_for_clients) {
+    TAMIS_ASSIGN_OR_RETURN(quorum, Get(std::string(kQuorum)));
+  }
   if (kind == "MasterRegistry" || kind == "RpcConnectionRegistry" ||
       (kind.empty() && quorum.empty())) {
     return CompleteRpcRegistry(options);
@@ -179,14 +185,18 @@ Status SiteFile::CompletePlace(ClientOptions* options) const {
     }
   }
   const std::string port_name = "hbase.zookeeper.property.clientPort";
-  TAMIS_ASSIGN_OR_RETURN(const std::string port, Get(port_name, "2181"));
+  TAMIS_ASSIGN_OR_RETURN(std::string port, Get(port_name, "2181"));
+  if (is_for_clients) {
+    TAMIS_ASSIGN_OR_RETURN(port, Get("hbase.client.zookeeper.property.clientPort", port));
+  }
   TAMIS_ASSIGN_OR_RETURN(const std::string parent, Get("zookeeper.znode.parent", "/hbase"));
   if (parent.front() != '/') {
     return Fault("zookeeper.znode.parent", "\"" + parent + "\" does not begin with a slash");
   }
   options->zookeeper = ZooKeeperOptions{.quorum = WithPorts(quorum, port), .parent = parent};
   if (const auto addresses = ParseAddresses(options->zookeeper->quorum); !addresses.ok()) {
-    return Fault(std::string(kQuorum), addresses.status().message());
+    return Fault(std::string(is_for_clients ? kClientQuorum : kQuorum),
+                 addresses.status().message());
   }
   return {};
 }
@@ -233,7 +243,8 @@ Status SiteFile::CompleteTls(ClientOptions* options) const {
 
 Status SiteFile::CompleteKerberos(ClientOptions* options) const {
   const std::string authentication = "hbase.security.authentication";
-  TAMIS_ASSIGN_OR_RETURN(const std::string method, Get(authentication, "simple"));
+  TAMIS_ASSIGN_OR_RETURN(std::string method, Get(authentication, "simple"));
+  std::ranges::transform(method, method.begin(), [](unsigned char c) { return std::tolower(c); });
   if (method != "simple" && method != "kerberos") {
     return Fault(authentication, "there is no \"" + method + "\", only simple and kerberos");
   }

@@ -50,11 +50,26 @@ TEST(SiteFileTest, QuorumGetsPortAndParent) {
                               {"zookeeper.znode.parent", "/hbase-secure"},
                               {"hbase.regionserver.handler.count", "30"},
                               {"hbase.client.operation.timeout", "5000"},
+                              {"hbase.ipc.client.socket.timeout.connect", "3000"},
                               {"hbase.rpc.timeout", "4000"}});
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->zookeeper, (ZooKeeperOptions{.quorum = "zk:2182", .parent = "/hbase-secure"}));
   EXPECT_EQ(file->operation_timeout, std::chrono::seconds(5));
   EXPECT_EQ(file->call_timeout, std::chrono::seconds(4));
+  EXPECT_EQ(file->connect_timeout, std::chrono::seconds(3));
+}
+
+TEST(SiteFileTest, QuorumOfClientsGoesBeforeThatOfServers) {
+  const auto file = Complete({{"hbase.zookeeper.quorum", "zk"},
+                              {"hbase.zookeeper.property.clientPort", "2182"},
+                              {"hbase.client.zookeeper.quorum", "clients1,clients2"}});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->zookeeper->quorum, "clients1:2182,clients2:2182");
+  const auto ported = Complete({{"hbase.client.zookeeper.quorum", "clients"},
+                                {"hbase.zookeeper.property.clientPort", "2182"},
+                                {"hbase.client.zookeeper.property.clientPort", "2183"}});
+  ASSERT_TRUE(ported.ok()) << ported.status();
+  EXPECT_EQ(ported->zookeeper->quorum, "clients:2183");
 }
 
 TEST(SiteFileTest, RegistryOfServersNeedsNoZooKeeper) {
@@ -77,7 +92,7 @@ TEST(SiteFileTest, RegistryOfServersNeedsNoZooKeeper) {
 
 TEST(SiteFileTest, KerberosIsReadWithItsProtections) {
   const auto file = Complete({{"hbase.zookeeper.quorum", "zk"},
-                              {"hbase.security.authentication", "kerberos"},
+                              {"hbase.security.authentication", "KERBEROS"},
                               {"realm", "EXAMPLE.COM"},
                               {"hbase.master.kerberos.principal", "hmaster/_HOST@${realm}"},
                               {"hbase.regionserver.kerberos.principal", "hbase/_HOST@${realm}"},
@@ -140,6 +155,17 @@ TEST(SiteFileTest, TlsTakesPemFilesOnly) {
 TEST(SiteFileTest, SettingThatCannotBeHonoredIsNamed) {
   EXPECT_THAT(Fault({{"hbase.security.authentication", "token"}}),
               HasSubstr("cannot honor hbase.security.authentication"));
+  EXPECT_THAT(Fault({{"hbase.security.authentication", "kerberos"},
+                     {"hbase.client.sasl.provider.class", "com.example.Login"}}),
+              HasSubstr("cannot honor hbase.client.sasl.provider.class"));
+  for (const char* check : {"hbase.rpc.tls.ocsp", "hbase.rpc.tls.clr"}) {
+    EXPECT_THAT(Fault({{"hbase.client.netty.tls.enabled", "true"}, {check, "true"}}),
+                HasSubstr(std::string("cannot honor ") + check));
+  }
+  for (const char* secure :
+       {"hbase.zookeeper.property.client.secure", "hbase.zookeeper.client.secure"}) {
+    EXPECT_THAT(Fault({{secure, "true"}}), HasSubstr(std::string("cannot honor ") + secure));
+  }
   EXPECT_THAT(Fault({{"hbase.security.authentication", "kerberos"}}),
               HasSubstr("cannot honor hbase.regionserver.kerberos.principal"));
   EXPECT_THAT(Fault({{"hbase.security.authentication", "kerberos"},

@@ -30,6 +30,10 @@ class TokenLogin : public SaslLogin {
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
   bool IsKnown(const Address&) const override { return true; }
   void Accepted(const Address&, const std::string&) override {}
+  bool Renew(const Address&) override { return false; }
+  std::string Missing(const Address&, const std::string&) const override {
+    return "no id of the cluster, by which a delegation token is chosen,";
+  }
   // REQUIRES: the client's thread.
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;

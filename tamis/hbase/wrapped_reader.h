@@ -27,8 +27,9 @@ class WrappedReader {
   // stream cannot be read any further.
   Result<std::optional<std::string>> Next(SaslMechanism* mechanism) {
     const auto piece = pieces_.Next();
-    if (!piece.ok() || (*piece && (*piece)->is_cut())) {
-      return DataLoss("the server sends a wrapped piece that is too large");
+    if (!piece.ok()) return DataLoss("the server sends a wrapped piece that is too large");
+    if (*piece && (*piece)->is_cut()) {
+      return ResourceExhausted("there is no memory for a wrapped piece that the server sends");
     }
     if (!*piece) return std::optional<std::string>();
     TAMIS_ASSIGN_OR_RETURN(std::string plain, mechanism->Unwrap((*piece)->bytes));

@@ -57,7 +57,11 @@ class GssapiServer::Side {
       major =
           gss_accept_sec_context(&minor, &context_, credential, &input, GSS_C_NO_CHANNEL_BINDINGS,
                                  nullptr, nullptr, &output, nullptr, nullptr, nullptr);
-      if (GSS_ERROR(major)) return false;
+      if (GSS_ERROR(major)) {
+        peer_.SendBytes(std::string("\0\0\0\1", 4) +
+                        Sized("javax.security.sasl.SaslException") + Sized("GSS initiate failed"));
+        return false;
+      }
       SendChallenge(Taken(&output));
     }
     TakeSized(peer_);  // empty
@@ -130,13 +134,14 @@ GssapiServer::GssapiServer(const std::string& keytab_file, Protection protection
     std::abort();
   }
   listener_ = std::make_unique<LoopbackListener>([this](int socket) {
-    threads_.emplace_back([this, peer = std::make_shared<Peer>(socket)] { Serve(*peer); });
+    const auto peer = peers_.emplace_back(std::make_shared<Peer>(socket));
+    threads_.emplace_back([this, peer] { Serve(*peer); });
   });
 }
 
-// The clients have closed their connections, or are about to.
 GssapiServer::~GssapiServer() {
   listener_.reset();
+  for (const auto& peer : peers_) peer->Close();
   for (std::thread& thread : threads_) thread.join();
   OM_uint32 ignored = 0;
   gss_release_cred(&ignored, &credential_);

@@ -39,7 +39,9 @@ class GssapiServer {
   const Protection protection_;
   gss_cred_id_t credential_ = GSS_C_NO_CREDENTIAL;
   std::atomic<int> logins_ = 0;
-  std::vector<std::thread> threads_;  // only the thread of the listener uses it
+  // Only the thread of the listener uses these two.
+  std::vector<std::shared_ptr<Peer>> peers_;
+  std::vector<std::thread> threads_;
   std::unique_ptr<LoopbackListener> listener_;
 };
 
