@@ -69,6 +69,8 @@ public enum Fault {
   LATE_FLAG_WITHOUT_PROOF,
   /** A read of ZooKeeper proves ownership. */
   PROOF_BY_A_READ,
+  /** Everybody may delete the nodes of ZooKeeper by which a server proves ownership. */
+  NODES_OPEN_TO_ALL,
   /** A write that a condition refused is answered as HBase's own call for one row does. */
   REFUSAL_ANSWERED_AS_DONE,
   /** An index without a marker is believed. */

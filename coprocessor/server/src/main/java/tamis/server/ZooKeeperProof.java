@@ -1,6 +1,7 @@
 package tamis.server;
 
 import java.util.Arrays;
+import java.util.List;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.apache.hadoop.hbase.zookeeper.ZNodePaths;
 import org.apache.zookeeper.CreateMode;
@@ -8,6 +9,7 @@ import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.ACL;
 import tamis.base.Fault;
 
 /**
@@ -49,8 +51,11 @@ final class ZooKeeperProof implements Ownership.Proof {
   public synchronized void prove() throws Exception {
     ZooKeeper zooKeeper = connection.get();
     if (!made) {
-      create(zooKeeper, parent, CreateMode.PERSISTENT);
-      create(zooKeeper, own, CreateMode.EPHEMERAL);
+      // Whoever deletes these nodes makes a proof fail: they have the rights of the server's own node, which on a
+      // secured ZooKeeper is HBase's.
+      List<ACL> rights = Fault.NODES_OPEN_TO_ALL.isOn() ? ZooDefs.Ids.OPEN_ACL_UNSAFE : zooKeeper.getACL(alive, null);
+      create(zooKeeper, parent, rights, CreateMode.PERSISTENT);
+      create(zooKeeper, own, rights, CreateMode.EPHEMERAL);
       made = true;
     }
     if (Fault.PROOF_BY_A_READ.isOn()) {
@@ -66,9 +71,9 @@ final class ZooKeeperProof implements Ownership.Proof {
     }
   }
 
-  private static void create(ZooKeeper zooKeeper, String path, CreateMode mode) throws Exception {
+  private static void create(ZooKeeper zooKeeper, String path, List<ACL> rights, CreateMode mode) throws Exception {
     try {
-      zooKeeper.create(path, new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, mode);
+      zooKeeper.create(path, new byte[0], rights, mode);
     } catch (KeeperException.NodeExistsException e) {
       // of an earlier time
     }

@@ -29,6 +29,7 @@ class ZooKeeperProofTest {
   @TempDir
   Path directory;
   private final List<Process> servers = new ArrayList<>();
+  private int port;
   private ZooKeeper client;
 
   private static int freePort() throws IOException {
@@ -63,15 +64,21 @@ class ZooKeeperProofTest {
                       .redirectOutput(new File(data.toFile(), "out"))
                       .start());
     }
-    CountDownLatch connected = new CountDownLatch(1);
-    client = new ZooKeeper("127.0.0.1:" + ports[0], 20_000, event -> {
-      if (event.getState() == Watcher.Event.KeeperState.SyncConnected) connected.countDown();
-    });
-    connected.await();
+    port = ports[0];
+    client = connect();
     for (String path : new String[] {"/hbase", "/hbase/rs"}) {
       client.create(path, new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
     }
     client.create("/hbase/rs/s,1,2", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL);
+  }
+
+  private ZooKeeper connect() throws Exception {
+    CountDownLatch connected = new CountDownLatch(1);
+    ZooKeeper made = new ZooKeeper("127.0.0.1:" + port, 20_000, event -> {
+      if (event.getState() == Watcher.Event.KeeperState.SyncConnected) connected.countDown();
+    });
+    connected.await();
+    return made;
   }
 
   @AfterEach
@@ -97,6 +104,27 @@ class ZooKeeperProofTest {
     proof.prove();
     Fault.only();
     assertThrows(KeeperException.class, proof::prove);
+  }
+
+  /** As on a ZooKeeper where HBase logs in, and its nodes are its own. */
+  @Test
+  void nodesOfAProofBelongToTheOwnerOfTheServersNode() throws Exception {
+    client.addAuthInfo("digest", "hbase:secret".getBytes());
+    client.delete("/hbase/rs/s,1,2", -1);
+    client.create("/hbase/rs/s,1,2", new byte[0], ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.EPHEMERAL);
+    new ZooKeeperProof(() -> client, "/hbase", "/hbase/rs", "s,1,2").prove();
+    try (ZooKeeper stranger = connect()) {
+      assertThrows(KeeperException.NoAuthException.class, () -> stranger.delete("/hbase/tamis/s,1,2", -1));
+      assertThrows(KeeperException.NoAuthException.class,
+          () -> stranger.setACL("/hbase/tamis", ZooDefs.Ids.OPEN_ACL_UNSAFE, -1));
+    }
+    Fault.only(Fault.NODES_OPEN_TO_ALL);
+    client.delete("/hbase/tamis/s,1,2", -1);
+    client.delete("/hbase/tamis", -1);
+    new ZooKeeperProof(() -> client, "/hbase", "/hbase/rs", "s,1,2").prove();
+    try (ZooKeeper stranger = connect()) {
+      stranger.delete("/hbase/tamis/s,1,2", -1);
+    }
   }
 
   @Test
