@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """README.md and docs/*.md: links and anchors lead somewhere, README.md stays short, every page begins with a summary,
-and the messages in the sections "Troubleshooting" are messages of the programs.
+the messages in the sections "Troubleshooting" are messages of the programs, and the metrics in docs/HBASE.md are those
+that the jar exports.
 
 usage: pages_test.py PROJECT_DIRECTORY
 """
@@ -93,6 +94,15 @@ class PagesTest(unittest.TestCase):
                         self.assertIn(piece, literals)
                         count += 1
         self.assertGreater(count, 20)
+
+    def test_the_metrics_of_region_servers_are_those_that_the_page_explains(self):
+        source = PROJECT / "coprocessor/server/src/main/java/tamis/server/ServerMetricsSource.java"
+        exported = re.findall(r"(?:counter|gauge)\(\"(\w+)\"", source.read_text(encoding="utf-8"))
+        page = (PROJECT / "docs/HBASE.md").read_text(encoding="utf-8")
+        table = page.partition("\n| metric | meaning |")[2].partition("\n\n")[0]
+        names = [name for row in re.findall(r"^\| (.*?) \|", table, flags=re.MULTILINE)
+                 for name in re.findall(r"`(\w+)`", row)]
+        self.assertEqual(sorted(names), sorted(exported))
 
 
 unittest.main()

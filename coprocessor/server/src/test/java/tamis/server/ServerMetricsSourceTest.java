@@ -13,6 +13,7 @@ import org.apache.hadoop.metrics2.impl.MetricsCollectorImpl;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.junit.jupiter.api.Test;
 import tamis.feed.FeedOptions;
+import tamis.pb.Cluster;
 
 /** Dashboards of users name these metrics: their golden names are here. */
 class ServerMetricsSourceTest {
@@ -48,6 +49,18 @@ class ServerMetricsSourceTest {
             "rowsRead", "rowsReturned", "scannedRegions", "searchedRanges", "searches", "searchesNotProved",
             "writesNotAcknowledged", "writesTurnedAway", "writesWaited", "writesWaitedMs", "writesWaiting")),
         exported().keySet());
+  }
+
+  @Test
+  void leasesAndFailedCountsAreExported() throws Exception {
+    RegionServerState state = state();
+    assertEquals(0, exported().get("leases"));
+    Cluster.PollRequest poll = Cluster.PollRequest.newBuilder().setCoordinator(5).build();
+    state.feed.poll(poll, () -> Long.MAX_VALUE / 2);
+    state.filters.failed.increment();
+    assertEquals(1, exported().get("leases"));
+    assertEquals(1, exported().get("coordinators"));
+    assertEquals(1, exported().get("recountsFailed"));
   }
 
   @Test
