@@ -138,7 +138,9 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
     for (const CoordinatorStatus& coordinator : server.coordinators) {
       coordinators.push_back({{"coordinator", coordinator.coordinator},
                               {"events_behind", coordinator.events_behind},
-                              {"lease_ms", Millis(coordinator.lease_left)}});
+                              {"lease_ms", Millis(coordinator.lease_left)},
+                              {"user", coordinator.user},
+                              {"host", coordinator.host}});
     }
     servers.push_back({{"name", server.info.name},
                        {"state", StateName(server.info.state)},
@@ -197,10 +199,13 @@ std::string FollowersOf(const nlohmann::ordered_json& server) {
   if (server["coordinators"].empty()) return "no coordinator listens";
   std::string text;
   for (const auto& one : server["coordinators"]) {
-    text +=
-        fmt::format("{}{}, {} events behind", text.empty() ? "" : "; ",
-                    one["lease_ms"] == 0 ? "no lease" : "lease " + Number(one["lease_ms"]) + " ms",
-                    Number(one["events_behind"]));
+    const auto user = one["user"].get<std::string>();
+    const auto host = one["host"].get<std::string>();
+    text += fmt::format(
+        "{}{}{}{}{}, {} events behind", text.empty() ? "" : "; ", user,
+        host.empty() ? "" : " from " + host, user.empty() && host.empty() ? "" : ": ",
+        one["lease_ms"] == 0 ? "no lease" : "lease " + Number(one["lease_ms"]) + " ms",
+        Number(one["events_behind"]));
   }
   return text;
 }

@@ -11,7 +11,8 @@
 namespace tamis {
 namespace {
 
-constexpr std::string_view kTestedVersions[] = {"2.5.13", "2.6.", "3.0.0-alpha-4"};
+constexpr std::string_view kTestedVersions[] = {"2.5.13", "2.6.0", "2.6.1", "2.6.4",
+                                                "3.0.0-alpha-4"};
 // Half of a server's handlers may wait for coordinators, so fewer than this leave too few for other
 // calls.
 constexpr uint32_t kFewHandlers = 10;
@@ -65,8 +66,9 @@ bool IsDenied(const Installation::Server& one) {
 }
 
 bool IsTested(std::string_view version) {
-  return std::ranges::any_of(kTestedVersions,
-                             [&](std::string_view tested) { return version.starts_with(tested); });
+  return std::ranges::any_of(kTestedVersions, [&](std::string_view tested) {
+    return version == tested || version.starts_with(std::string(tested) + "-hadoop");
+  });
 }
 
 // Returns the name of the jar for the cluster's version of HBase.
@@ -210,6 +212,11 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
         subject, "has its logs on " + said.log_file_system() +
                      ", where a server that wakes up late can still write to them: HBase may lose "
                      "rows that it acknowledged. HDFS has a fence");
+  }
+  for (const pb::ListeningCoordinator& one : said.coordinators()) {
+    findings->Fine(subject, "is polled by " + one.user() + " from " + one.host() + ", " +
+                                std::to_string(one.events_behind()) + " events behind" +
+                                (one.lease_left_ns() == 0 ? ", without a lease" : ""));
   }
   for (const pb::RegionProblem& problem : said.problems()) {
     findings->ToDo("table " + problem.table(),
@@ -383,7 +390,8 @@ std::vector<Finding> Examine(const Installation& all) {
   const std::string master = "master " + all.master.address;
   if (!IsTested(all.hbase_version)) {
     findings.Note(master, "runs HBase " + all.hbase_version +
-                              "; Tamis is tested with 2.5.13, 2.6 and 3.0.0-alpha-4");
+                              "; Tamis is tested with 2.5.13, 2.6.0, 2.6.1, 2.6.4 and "
+                              "3.0.0-alpha-4");
   } else {
     findings.Fine(master, "runs HBase " + all.hbase_version);
   }

@@ -113,6 +113,18 @@ TEST(InstallationTest, NamesTheRightToCallCoprocessorsIfItIsChecked) {
   EXPECT_THAT(found.text, HasSubstr("grant 'USER', 'RWX', 'TABLE'"));
 }
 
+TEST(InstallationTest, ListsThePrograms) {
+  Installation asked = Healthy();
+  pb::ListeningCoordinator* one = asked.servers[0].described->add_coordinators();
+  one->set_user("ada");
+  one->set_host("10.0.0.7");
+  one->set_events_behind(3);
+  const auto fine = Of(Kind::kFine, asked);
+  EXPECT_THAT(fine,
+              Contains(Field(&Finding::text,
+                             "is polled by ada from 10.0.0.7, 3 events behind, without a lease")));
+}
+
 TEST(InstallationTest, RefusesAnHBaseThatLacksMethodsTheJarNeeds) {
   Installation old = Healthy();
   old.servers[1].described->set_hbase_version("2.6.0");
@@ -190,6 +202,10 @@ TEST(InstallationTest, ReportsDifferentVersions) {
     one->described->set_hbase_version("3.0.0");
   }
   EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.5.13, 2.6"));
+  mixed.hbase_version = "2.6.3-hadoop3";
+  EXPECT_THAT(Of(Kind::kNote, mixed), Contains(Field(&Finding::text, HasSubstr("runs HBase 2.6.3"))));
+  mixed.hbase_version = "2.6.4-hadoop3";
+  EXPECT_THAT(Of(Kind::kFine, mixed), Contains(Field(&Finding::text, "runs HBase 2.6.4-hadoop3")));
 }
 
 TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {

@@ -81,7 +81,9 @@ Result<ClusterStatus> ServerReports::GetStatus() {
       server.coordinators.push_back(
           {.coordinator = one.coordinator(),
            .events_behind = one.events_behind(),
-           .lease_left = Duration(static_cast<Duration::rep>(one.lease_left_ns()))});
+           .lease_left = Duration(static_cast<Duration::rep>(one.lease_left_ns())),
+           .user = one.user(),
+           .host = one.host()});
     }
     status.pending_work += reply.pending_work();
   }

@@ -379,6 +379,8 @@ void ToMessage(const ServerStatus& server, pb::ServerState* message) {
     out->set_coordinator(coordinator.coordinator);
     out->set_events_behind(coordinator.events_behind);
     out->set_lease_left_ns(Nanoseconds(coordinator.lease_left));
+    out->set_user(coordinator.user);
+    out->set_host(coordinator.host);
   }
 }
 
@@ -403,7 +405,9 @@ ServerStatus FromMessage(const pb::ServerState& message) {
   for (const pb::CoordinatorStatus& coordinator : message.coordinators()) {
     server.coordinators.push_back({.coordinator = coordinator.coordinator(),
                                    .events_behind = coordinator.events_behind(),
-                                   .lease_left = SentDuration(coordinator.lease_left_ns())});
+                                   .lease_left = SentDuration(coordinator.lease_left_ns()),
+                                   .user = coordinator.user(),
+                                   .host = coordinator.host()});
   }
   return server;
 }

@@ -9,6 +9,7 @@ import java.util.Set;
  */
 final class FeedCoordinator {
   private final String user; // a poll of another user would acknowledge events that this coordinator has not applied
+  private String host = ""; // of its last poll
   private long acked;
   private boolean leased;
   private long leaseUntil;
@@ -28,6 +29,14 @@ final class FeedCoordinator {
 
   boolean isOf(String user) {
     return this.user.equals(user);
+  }
+
+  String user() {
+    return user;
+  }
+
+  String host() {
+    return host;
   }
 
   // ---- Events
@@ -62,8 +71,9 @@ final class FeedCoordinator {
 
   // ---- Polls
 
-  void heard(long now) {
+  void heard(long now, String from) {
     heardAt = now;
+    host = from;
   }
 
   /** Whether it has a lease, or has polled within this time. */

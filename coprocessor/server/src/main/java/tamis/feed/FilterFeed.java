@@ -31,13 +31,15 @@ public final class FilterFeed {
     Cluster.Projection project(Cluster.ColumnId column, long maxBytes);
   }
 
-  /** The user of a poll, and the tables whose events it may receive; null: all tables. */
+  /** The user of a poll and its host, and the tables whose events it may receive; null: all tables. */
   public static final class Reader {
     private final String user;
+    private final String host;
     private final Set<Integer> tables;
 
-    public Reader(String user, Set<Integer> tables) {
+    public Reader(String user, String host, Set<Integer> tables) {
       this.user = user;
+      this.host = host;
       this.tables = tables;
     }
   }
@@ -148,7 +150,7 @@ public final class FilterFeed {
   /** For a single user, which may read all tables. */
   public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil) throws InterruptedException {
     try {
-      return poll(request, verifiedUntil, new Reader("", null));
+      return poll(request, verifiedUntil, new Reader("", "", null));
     } catch (StatusException e) {
       throw new IllegalStateException(e);
     }
@@ -240,7 +242,7 @@ public final class FilterFeed {
       if (known != null) append(known);
       coordinator.receive(reader.tables, log.last());
     }
-    coordinator.heard(now);
+    coordinator.heard(now, reader.host);
     if (request.getStartCode() != startCode) return false;
     return coordinator.acknowledge(Math.min(request.getApplied(), log.last()));
   }
@@ -364,27 +366,38 @@ public final class FilterFeed {
 
   /**
    * Adds the present state to the status. A caller that knows a coordinator's number can poll in its name, and
-   * acknowledge events that the coordinator does not know. So `withNumbers` may be set only where every user has all
-   * rights.
+   * acknowledge events that the coordinator does not know. So `withNames`, for numbers, users and hosts, may be set only
+   * where every user has all rights.
    */
-  public void describe(Cluster.StatusReply.Builder status, boolean withNumbers) {
+  public void describe(Cluster.StatusReply.Builder status, boolean withNames) {
     lock.lock();
     try {
-      describeLocked(status, withNumbers, clock.getAsLong());
+      forgetEvents(clock.getAsLong());
+      status.setStartCode(startCode).setServer(server).setFeedEvents(log.size()).setFeedBytes(log.bytes());
+      for (Cluster.CoordinatorStatus each : coordinators()) {
+        Cluster.CoordinatorStatus.Builder shown = each.toBuilder();
+        status.addCoordinators(withNames ? shown : shown.clearCoordinator().clearUser().clearHost());
+      }
     } finally {
       lock.unlock();
     }
   }
 
-  private void describeLocked(Cluster.StatusReply.Builder status, boolean withNumbers, long now) {
-    forgetEvents(now);
-    status.setStartCode(startCode).setServer(server).setFeedEvents(log.size()).setFeedBytes(log.bytes());
-    coordinators.forEachKnown(now, (number, coordinator) -> {
-      long leaseLeft = coordinator.hasLease(now) ? coordinator.leaseUntil() - now : 0;
-      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder()
-                                 .setCoordinator(withNumbers ? number : 0)
-                                 .setEventsBehind(log.last() - coordinator.acked())
-                                 .setLeaseLeftNs(leaseLeft));
+  /** The coordinators that have a lease, or have polled lately. */
+  public List<Cluster.CoordinatorStatus> coordinators() {
+    return locked(() -> {
+      long now = clock.getAsLong();
+      List<Cluster.CoordinatorStatus> known = new ArrayList<>();
+      coordinators.forEachKnown(now, (number, coordinator) -> {
+        known.add(Cluster.CoordinatorStatus.newBuilder()
+                      .setCoordinator(number)
+                      .setEventsBehind(log.last() - coordinator.acked())
+                      .setLeaseLeftNs(coordinator.hasLease(now) ? coordinator.leaseUntil() - now : 0)
+                      .setUser(coordinator.user())
+                      .setHost(coordinator.host())
+                      .build());
+      });
+      return known;
     });
   }
 

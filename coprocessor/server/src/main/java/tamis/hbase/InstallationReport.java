@@ -18,8 +18,10 @@ import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.util.VersionInfo;
 import tamis.feed.FilterRoom;
+import tamis.pb.Cluster.CoordinatorStatus;
 import tamis.pb.Installation.DescribeReply;
 import tamis.pb.Installation.DescribeRequest;
+import tamis.pb.Installation.ListeningCoordinator;
 import tamis.pb.Installation.RegionProblem;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
@@ -88,7 +90,29 @@ public final class InstallationReport {
         if (reply.getProblemsCount() < MOST_PROBLEMS) reply.addProblems(problem);
       }, indexed);
     }
+    addCoordinators(reply, regions);
     return reply.setIndexedRegions(indexed[0]).build();
+  }
+
+  /** All regions have one feed. */
+  private static void addCoordinators(DescribeReply.Builder reply, List<? extends Region> regions) {
+    for (Region region : regions) {
+      IndexObserver observer = observerOf(region);
+      if (observer == null || observer.state() == null) continue;
+      for (CoordinatorStatus each : observer.state().coordinators()) {
+        reply.addCoordinators(ListeningCoordinator.newBuilder()
+                                  .setUser(each.getUser())
+                                  .setHost(each.getHost())
+                                  .setEventsBehind(each.getEventsBehind())
+                                  .setLeaseLeftNs(each.getLeaseLeftNs()));
+      }
+      return;
+    }
+  }
+
+  private static IndexObserver observerOf(Region region) {
+    RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
+    return host == null ? null : host.findCoprocessor(IndexObserver.class);
   }
 
   private static void look(Region region, Consumer<RegionProblem> problems, long[] indexed) {
@@ -98,8 +122,7 @@ public final class InstallationReport {
     RegionProblem.Builder problem = RegionProblem.newBuilder()
                                         .setTable(descriptor.getTableName().getNameAsString())
                                         .setRegion(region.getRegionInfo().getEncodedName());
-    RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
-    IndexObserver observer = host == null ? null : host.findCoprocessor(IndexObserver.class);
+    IndexObserver observer = observerOf(region);
     IndexedRegion observed = observer == null ? null : observer.indexed();
     if (observer == null) {
       problems.accept(problem

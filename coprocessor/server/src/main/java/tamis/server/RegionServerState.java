@@ -1,7 +1,10 @@
 package tamis.server;
 
+import java.util.Collections;
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import tamis.feed.FilterFeed;
+import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.region.RegionHost;
 import tamis.table.Schema;
@@ -52,6 +55,11 @@ public final class RegionServerState implements RegionHost {
 
   long filterBytes() {
     return filters.bytes() + keptFilters.bytes();
+  }
+
+  /** The programs that poll this server. */
+  public List<Cluster.CoordinatorStatus> coordinators() {
+    return feed == null ? Collections.emptyList() : feed.coordinators();
   }
 
   @Override

@@ -2,6 +2,7 @@ package tamis.server;
 
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.InetAddress;
 import java.util.HashSet;
 import java.util.Set;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
@@ -75,6 +76,10 @@ public final class ServerRequests implements Endpoint.Requests {
     return RpcServer.getRequestUserName().orElse("");
   }
 
+  private static String host() {
+    return RpcServer.getRemoteAddress().map(InetAddress::getHostAddress).orElse("");
+  }
+
   Cluster.StatusReply status(Cluster.StatusRequest request) {
     return status.of(request);
   }
@@ -104,7 +109,7 @@ public final class ServerRequests implements Endpoint.Requests {
     ownership.ensure();
     state.metrics.polls.increment();
     try {
-      return state.feed.poll(request, ownership::verifiedUntil, new FilterFeed.Reader(caller(), tables));
+      return state.feed.poll(request, ownership::verifiedUntil, new FilterFeed.Reader(caller(), host(), tables));
     } catch (StatusException e) {
       throw new AccessDeniedException(e.getMessage());
     } catch (InterruptedException e) {

@@ -16,8 +16,8 @@ final class ServerStatus {
   }
 
   /**
-   * If HBase checks rights, the answer has no row counts of tables that the caller may not read, and no coordinator's
-   * number.
+   * If HBase checks rights, the answer has no row counts of tables that the caller may not read, and only how
+   * many coordinators there are and how they follow.
    */
   Cluster.StatusReply of(Cluster.StatusRequest request) {
     Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(state.filterBytes());

@@ -47,7 +47,7 @@ class FilterFeedTest {
   }
 
   private Cluster.PollReply poll(Cluster.PollRequest.Builder request, Set<Integer> tables) throws Exception {
-    return feed.poll(request.build(), () -> now + 100 * SECOND, new FilterFeed.Reader("", tables));
+    return feed.poll(request.build(), () -> now + 100 * SECOND, new FilterFeed.Reader("", "", tables));
   }
 
   private long opened(long region, int table) {
@@ -58,9 +58,9 @@ class FilterFeedTest {
     return feed.append(Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(region));
   }
 
-  private Cluster.StatusReply status(boolean withNumbers) {
+  private Cluster.StatusReply status(boolean withNames) {
     Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder();
-    feed.describe(reply, withNumbers);
+    feed.describe(reply, withNames);
     return reply.build();
   }
 
@@ -90,6 +90,18 @@ class FilterFeedTest {
     ++now;
     assertEquals(0, status(true).getCoordinatorsCount());
     assertEquals(0, status(true).getFeedEvents(), "no coordinator listens any more");
+  }
+
+  @Test
+  void statusNamesProgramsOnlyWhereAllUsersHaveAllRights() throws Exception {
+    Cluster.PollRequest request = Cluster.PollRequest.newBuilder().setCoordinator(5).build();
+    feed.poll(request, () -> now + options.leaseNs, new FilterFeed.Reader("ada", "10.0.0.7", null));
+    feed.poll(request, () -> now + options.leaseNs, new FilterFeed.Reader("ada", "10.0.0.8", null));
+    Cluster.CoordinatorStatus shown = status(true).getCoordinators(0);
+    assertEquals(Arrays.asList("ada", "10.0.0.8"), Arrays.asList(shown.getUser(), shown.getHost()));
+    Cluster.CoordinatorStatus hidden = status(false).getCoordinators(0);
+    assertEquals(Arrays.asList("", ""), Arrays.asList(hidden.getUser(), hidden.getHost()));
+    assertEquals(shown.getLeaseLeftNs(), hidden.getLeaseLeftNs());
   }
 
   // ---- Coordinators
@@ -705,7 +717,7 @@ class FilterFeedTest {
     poll(1, 0);
     assertIsFree();
     assertThrows(
-        StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, new FilterFeed.Reader("other", null)));
+        StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, new FilterFeed.Reader("other", "", null)));
     assertIsFree();
     status(true);
     assertIsFree();
@@ -870,7 +882,7 @@ class FilterFeedTest {
   @Test
   void coordinatorBelongsToTheUserOfItsFirstPoll() throws Exception {
     poll(1, 0);
-    FilterFeed.Reader other = new FilterFeed.Reader("other", null);
+    FilterFeed.Reader other = new FilterFeed.Reader("other", "", null);
     assertThrows(StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, other));
     assertEquals(0, feed.poll(request(2, 0).build(), () -> now + SECOND, other).getEventsCount());
   }

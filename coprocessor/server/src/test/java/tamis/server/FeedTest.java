@@ -424,7 +424,7 @@ class FeedTest {
   }
 
   private static FilterFeed.Reader readerOf(java.util.Set<Integer> tables) {
-    return new FilterFeed.Reader("ada", tables);
+    return new FilterFeed.Reader("ada", "", tables);
   }
 
   /** A coordinator's number is not secret enough: any user that polls with it acknowledges its events. */
@@ -432,8 +432,8 @@ class FeedTest {
   void coordinatorsNumberBelongsToTheUserWhoFirstUsedIt() throws Exception {
     Feed f = new Feed();
     java.util.function.LongSupplier sure = () -> f.now + 10 * SECOND;
-    FilterFeed.Reader ada = new FilterFeed.Reader("ada", null);
-    FilterFeed.Reader other = new FilterFeed.Reader("other", null);
+    FilterFeed.Reader ada = new FilterFeed.Reader("ada", "", null);
+    FilterFeed.Reader other = new FilterFeed.Reader("other", "", null);
     f.feed.append(opened(10, 1));
     assertTrue(f.feed.poll(poll(1, 7, f.feed.last()), sure, ada).getLeaseNs() > 0);
     long event = f.feed.append(widened(10));
