@@ -193,8 +193,14 @@ public final class RightsDrive {
         .build();
   }
 
+  /** A master makes the table of rights after it has begun to answer; no right can be granted before. */
+  private static void awaitTableOfRights(Admin admin) throws Exception {
+    while (!admin.isTableAvailable(TableName.valueOf("hbase:acl"))) TimeUnit.MILLISECONDS.sleep(100);
+  }
+
   private void run() throws Exception {
     try (Connection connection = ConnectionFactory.createConnection(conf); Admin admin = connection.getAdmin()) {
+      awaitTableOfRights(admin);
       TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema()));
       new ServerCalls(connection, NAME, 1).awaitIndexes(1);
       try (Table table = connection.getTable(NAME)) {
