@@ -201,11 +201,11 @@ std::string FollowersOf(const nlohmann::ordered_json& server) {
   for (const auto& one : server["coordinators"]) {
     const auto user = one["user"].get<std::string>();
     const auto host = one["host"].get<std::string>();
-    text += fmt::format(
-        "{}{}{}{}{}, {} events behind", text.empty() ? "" : "; ", user,
-        host.empty() ? "" : " from " + host, user.empty() && host.empty() ? "" : ": ",
-        one["lease_ms"] == 0 ? "no lease" : "lease " + Number(one["lease_ms"]) + " ms",
-        Number(one["events_behind"]));
+    text +=
+        fmt::format("{}{}{}{}{}, {} events behind", text.empty() ? "" : "; ", user,
+                    host.empty() ? "" : " from " + host, user.empty() && host.empty() ? "" : ": ",
+                    one["lease_ms"] == 0 ? "no lease" : "lease " + Number(one["lease_ms"]) + " ms",
+                    Number(one["events_behind"]));
   }
   return text;
 }

@@ -43,8 +43,8 @@ struct CoordinatorStatus {
   uint64_t coordinator = 0;    // its number
   uint64_t events_behind = 0;  // sent or to be sent, and not acknowledged yet
   Duration lease_left{};       // zero: it has none, and asks all regions of the server
-  std::string user = {};       // as which it polls; empty: not known, or not for this user
-  std::string host = {};       // from which it polls; empty: likewise
+  std::string user = {};       // the user of its polls; empty: not known, or not for this user
+  std::string host = {};       // where its polls come from; empty: likewise
 };
 
 // The filter memory and feed state of a server that is not dead.

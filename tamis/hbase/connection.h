@@ -162,7 +162,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::string> names_;
   size_t name_ = 0;
   std::string asked_for_;  // the principal that the server must be
-  bool asked_ = false;  // the server was asked which name it has
+  bool asked_ = false;     // the server was asked which name it has
   Status first_refusal_;
   std::unique_ptr<SaslMechanism> mechanism_;  // not set: no authentication
   WrappedReader pieces_;                      // if the mechanism wraps

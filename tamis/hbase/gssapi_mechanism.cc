@@ -72,9 +72,8 @@ Result<SaslStart> GssapiMechanism::Begin(gss_cred_id_t credential, KerberosParti
       new GssapiMechanism(std::move(parties), std::move(protections)));
   TAMIS_ASSIGN_OR_RETURN(std::string token, mechanism->Step(credential, {}));
   std::string server = mechanism->parties_.server;
-  return SaslStart{.mechanism = std::move(mechanism),
-                   .token = std::move(token),
-                   .server = std::move(server)};
+  return SaslStart{
+      .mechanism = std::move(mechanism), .token = std::move(token), .server = std::move(server)};
 }
 
 GssapiMechanism::~GssapiMechanism() {

@@ -30,9 +30,9 @@ TEST(KerberosFailureTest, EachFaultHasItsSentence) {
                     HasSubstr("hbase.master.kerberos.principal")));
   EXPECT_THAT(Failure(KRB5KDC_ERR_PREAUTH_FAILED, parties).message(),
               HasSubstr("\"me.keytab\" is older"));
-  EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, {.keytab_file = "me.keytab", .user = "me@A"})
-                  .message(),
-              HasSubstr("\"me.keytab\" is older"));
+  EXPECT_THAT(
+      Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, {.keytab_file = "me.keytab", .user = "me@A"}).message(),
+      HasSubstr("\"me.keytab\" is older"));
   EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, {.user = "me@A"}).message(),
               AllOf(HasSubstr("run kinit again"), Not(HasSubstr("keytab"))));
   EXPECT_THAT(Failure(KRB5KRB_AP_ERR_BAD_INTEGRITY, parties).message(),

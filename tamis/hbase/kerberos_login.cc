@@ -297,10 +297,10 @@ void KerberosLogin::Run() {
 }
 
 Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) {
-  KerberosParties parties{
-      .keytab_file = options_.keytab_file,
-      .user = options_.principal.empty() ? UserOf(options_.keytab_file, options_.ticket_cache)
-                                         : options_.principal};
+  KerberosParties parties{.keytab_file = options_.keytab_file,
+                          .user = options_.principal.empty()
+                                      ? UserOf(options_.keytab_file, options_.ticket_cache)
+                                      : options_.principal};
   OM_uint32 minor = 0;
   Name user;
   if (!options_.principal.empty()) {

@@ -40,7 +40,7 @@ class SaslLogin {
   // A server refused the login. Returns true if that may be due to a ticket of former times, and
   // the next Begin does without it; false until a server of this host has accepted a login again.
   virtual bool Renew(const Address& server) = 0;
-  // What a Begin that does not end lacks, and what may be done about it.
+  // Says for which thing a Begin that does not end still waits, and what may be done about it.
   virtual std::string Missing(const Address& server, const std::string& name) const = 0;
   // Begins an exchange with a server, which may take long. `wanted` is asked before that; if it
   // returns false, `done` is not called. Both are called on a thread of the login.

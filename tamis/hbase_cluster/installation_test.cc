@@ -203,7 +203,8 @@ TEST(InstallationTest, ReportsDifferentVersions) {
   }
   EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.5.13, 2.6"));
   mixed.hbase_version = "2.6.3-hadoop3";
-  EXPECT_THAT(Of(Kind::kNote, mixed), Contains(Field(&Finding::text, HasSubstr("runs HBase 2.6.3"))));
+  EXPECT_THAT(Of(Kind::kNote, mixed),
+              Contains(Field(&Finding::text, HasSubstr("runs HBase 2.6.3"))));
   mixed.hbase_version = "2.6.4-hadoop3";
   EXPECT_THAT(Of(Kind::kFine, mixed), Contains(Field(&Finding::text, "runs HBase 2.6.4-hadoop3")));
 }

@@ -58,8 +58,8 @@ class GssapiServer::Side {
           gss_accept_sec_context(&minor, &context_, credential, &input, GSS_C_NO_CHANNEL_BINDINGS,
                                  nullptr, nullptr, &output, nullptr, nullptr, nullptr);
       if (GSS_ERROR(major)) {
-        peer_.SendBytes(std::string("\0\0\0\1", 4) +
-                        Sized("javax.security.sasl.SaslException") + Sized("GSS initiate failed"));
+        peer_.SendBytes(std::string("\0\0\0\1", 4) + Sized("javax.security.sasl.SaslException") +
+                        Sized("GSS initiate failed"));
         return false;
       }
       SendChallenge(Taken(&output));

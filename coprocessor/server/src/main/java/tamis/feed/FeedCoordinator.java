@@ -9,7 +9,7 @@ import java.util.Set;
  */
 final class FeedCoordinator {
   private final String user; // a poll of another user would acknowledge events that this coordinator has not applied
-  private String host = ""; // of its last poll
+  private String host = ""; // where its last poll came from
   private long acked;
   private boolean leased;
   private long leaseUntil;

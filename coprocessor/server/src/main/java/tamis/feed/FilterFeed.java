@@ -366,8 +366,8 @@ public final class FilterFeed {
 
   /**
    * Adds the present state to the status. A caller that knows a coordinator's number can poll in its name, and
-   * acknowledge events that the coordinator does not know. So `withNames`, for numbers, users and hosts, may be set only
-   * where every user has all rights.
+   * acknowledge events that the coordinator does not know. So `withNames`, for numbers, users and hosts, may be set
+   * only where every user has all rights.
    */
   public void describe(Cluster.StatusReply.Builder status, boolean withNames) {
     lock.lock();

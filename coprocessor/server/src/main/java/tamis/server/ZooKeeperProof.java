@@ -51,8 +51,8 @@ final class ZooKeeperProof implements Ownership.Proof {
   public synchronized void prove() throws Exception {
     ZooKeeper zooKeeper = connection.get();
     if (!made) {
-      // Whoever deletes these nodes makes a proof fail: they have the rights of the server's own node, which on a
-      // secured ZooKeeper is HBase's.
+      // The nodes have the rights of the server's own node, which on a secured ZooKeeper is HBase's: a deletion of them
+      // makes a proof fail.
       List<ACL> rights = Fault.NODES_OPEN_TO_ALL.isOn() ? ZooDefs.Ids.OPEN_ACL_UNSAFE : zooKeeper.getACL(alive, null);
       create(zooKeeper, parent, rights, CreateMode.PERSISTENT);
       create(zooKeeper, own, rights, CreateMode.EPHEMERAL);

@@ -716,8 +716,8 @@ class FilterFeedTest {
     assertIsFree();
     poll(1, 0);
     assertIsFree();
-    assertThrows(
-        StatusException.class, () -> feed.poll(request(1, 0).build(), () -> now, new FilterFeed.Reader("other", "", null)));
+    assertThrows(StatusException.class,
+        () -> feed.poll(request(1, 0).build(), () -> now, new FilterFeed.Reader("other", "", null)));
     assertIsFree();
     status(true);
     assertIsFree();

@@ -106,7 +106,7 @@ class ZooKeeperProofTest {
     assertThrows(KeeperException.class, proof::prove);
   }
 
-  /** As on a ZooKeeper where HBase logs in, and its nodes are its own. */
+  /** HBase logs in to a secured ZooKeeper, and its nodes are its own. */
   @Test
   void nodesOfAProofBelongToTheOwnerOfTheServersNode() throws Exception {
     client.addAuthInfo("digest", "hbase:secret".getBytes());
