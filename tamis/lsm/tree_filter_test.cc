@@ -553,6 +553,23 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(TreeFilterTest, FalsePassesAreCountedOfFamiliesThatAnswerAlone) {
+  auto tree = *TreeFilter::Create({.directory = testing::TempDir() + "tree_filter_test.passes"});
+  tree->families().ClearDoubts(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
+  tree->NoteFalsePasses(0, 5);
+  EXPECT_EQ(tree->figures().false_passes, 0u) << "before its first counting it passes through";
+  tree->EndCounting();
+  tree->NoteFalsePasses(0, 5);
+  tree->NoteFalsePasses(0, 0);
+  tree->NoteFalsePasses(0, 2);
+  EXPECT_EQ(tree->figures().false_passes, 7u);
+  tree->NoteFalsePasses(1, 3);
+  tree->families().AddDoubts(0, kIngestion);
+  tree->NoteFalsePasses(0, 3);
+  EXPECT_EQ(tree->figures().false_passes, 7u) << "families in doubt";
+}
+
 TEST(TreeFilterTest, ItsEndFreesTheMemtablesFilters) {
   auto tree = *TreeFilter::Create({.writes_files = false});
   const std::weak_ptr<MemtableFilter> memtable = tree->families().MemtableMade(3);

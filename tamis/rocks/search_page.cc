@@ -61,9 +61,10 @@ bool SearchPage::IsFull() {
 }
 
 bool SearchPage::IsOutOfTime(bool even_without_progress) {
-  constexpr uint64_t kLooks = 16;  // the clock is read at one of so many
+  constexpr uint64_t kLooks = 16;  // the clock is read at one of so many, or after as much work
   if (!has_progress_ && !even_without_progress) return false;
-  if (!out_of_time_ && looks_++ % kLooks == 0) {
+  if (!out_of_time_ && (looks_++ % kLooks == 0 || candidates_ >= clock_read_at_ + kLooks)) {
+    clock_read_at_ = candidates_;
     out_of_time_ = context_.executor->Now() >= deadline_;
   }
   return out_of_time_;

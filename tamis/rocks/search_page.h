@@ -90,7 +90,8 @@ class SearchPage {
   bool scanned_ = false;
   bool has_progress_ = false;
   bool out_of_time_ = false;
-  uint64_t looks_ = 0;  // at the clock, or for it
+  uint64_t looks_ = 0;          // at the clock, or for it
+  uint64_t clock_read_at_ = 0;  // so many candidates
 };
 
 }  // namespace tamis

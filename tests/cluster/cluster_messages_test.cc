@@ -204,6 +204,39 @@ TEST_P(ClusterMessages, ContinuationOfAnyBytesGivesAnErrorOrMatchingRows) {
   EXPECT_GT(answered, 0);
 }
 
+// The row of the first alternative is the last one of a scan, which ends with a full page.
+TEST_P(ClusterMessages, FullPageTakesNothingOfTheNextAlternative) {
+  for (const bool groups : {false, true}) {
+    for (const Op op : {Op::kEq, Op::kLe}) {  // by an equality, and by a range
+      const int more = op == Op::kEq ? 1 : 6;
+      pb::SearchRequest request = Request(Size(kRows - 1));
+      request.mutable_branches(0)->clear_streams();
+      *request.add_branches() =
+          MakePlan(*table_, Predicate::Compare(kSize, op, Value::Int64(5)), {}).branches[0];
+      request.add_columns(table_->columns[kSize].id);
+      request.set_groups(groups);
+      request.set_limit(1);
+      int rows = 0, pages = 0;
+      do {
+        const auto reply = Search(request);
+        ASSERT_TRUE(reply.ok()) << reply.status();
+        ASSERT_EQ(reply->results_size(), 1);
+        const pb::RangeResult& result = reply->results(0);
+        ASSERT_FALSE(result.has_error()) << result.error().message();
+        int of_page = 0;
+        for (const pb::FoundRow& row : result.rows()) {
+          of_page += result.groups() ? static_cast<int>(row.count()) : 1;
+        }
+        EXPECT_LE(of_page, 1) << "page " << pages << (groups ? " of groups" : "");
+        rows += of_page;
+        request.mutable_ranges(0)->set_resume(result.resume());
+        ASSERT_LT(++pages, 20);
+      } while (!request.ranges(0).resume().empty());
+      EXPECT_EQ(rows, 1 + more);
+    }
+  }
+}
+
 TEST_P(ClusterMessages, WritesToAWrongRegionAreRefusedAndNotDone) {
   pb::MutateRequest request;
   request.set_table_id(table_->id);

@@ -207,6 +207,10 @@ Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
     }
     default: {
       const int64_t low = RandomKey();
+      if (random_.OneIn(2)) {  // several key ranges
+        return Predicate::In(kId, {Value::Int64(low), pick(kId, Value::Int64(RandomKey())),
+                                   Value::Int64(RandomKey())});
+      }
       return Predicate::Between(kId, Value::Int64(low), Value::Int64(low + 20));
     }
   }

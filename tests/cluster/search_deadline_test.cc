@@ -1,6 +1,7 @@
 // A region server answers within the time that its asker has left, and comes some way each time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tamis/base/answers.h"
@@ -41,7 +42,7 @@ class SearchDeadlineTest : public testing::Test {
   static constexpr int64_t kRowsOfOne = 40;
   enum Column : uint32_t { kId, kGroup, kEven, kOdd, kPlain };
 
-  SearchDeadlineTest()
+  explicit SearchDeadlineTest(int64_t regions = kRegions)
       : directory_(std::filesystem::path(testing::TempDir()) /
                    ("search_deadline_test." + std::to_string(getpid()))) {
     std::filesystem::remove_all(directory_);
@@ -69,7 +70,7 @@ class SearchDeadlineTest : public testing::Test {
     EXPECT_TRUE(made.ok()) << made.status();
     table_ = std::make_shared<const TableSchema>(*made);
     Fill();
-    for (int64_t i = 1; i < kRegions; ++i) {
+    for (int64_t i = 1; i < regions; ++i) {
       const RegionInfo last = Regions().back();
       const std::string key = *KeyFormat(*table_).Encode(RowOf(i * kRowsOfOne));
       const Status split = AwaitStatus(
@@ -106,17 +107,17 @@ class SearchDeadlineTest : public testing::Test {
     uint64_t requests = 0;
     pb::SearchCounters sum;
   };
-  // Asks the one server for all regions until everything is covered.
-  Outcome Cover(const Predicate& predicate, Duration timeout) {
+  // Asks the one server for all regions until everything from this key on is covered.
+  Outcome Cover(const Predicate& predicate, Duration timeout, const std::string& from = "") {
     const Plan plan = MakePlan(*table_, predicate, {});
     std::map<std::string, pb::SearchRange> left;  // by start
     for (const RegionInfo& region : Regions()) {
       pb::SearchRange range;
       range.set_region_id(region.id.number());
       range.set_epoch(region.epoch);
-      range.set_start(region.start);
+      range.set_start(std::max(region.start, from));
       range.set_end(region.end);
-      left[region.start] = range;
+      left[range.start()] = range;
     }
     Outcome outcome;
     const auto server = cluster_->Server("rs1");
@@ -162,7 +163,7 @@ class SearchDeadlineTest : public testing::Test {
     server_clock_.tick = milliseconds(1);
     const Outcome many = Cover(predicate, milliseconds(20));
     server_clock_.tick = Duration(0);
-    EXPECT_GT(many.requests, 10 * one.requests);
+    EXPECT_GT(many.requests, 5 * one.requests);
     EXPECT_EQ(many.sum.rows_read(), one.sum.rows_read());
     // A request finds again where it was.
     EXPECT_LE(many.sum.entries_read(), one.sum.entries_read() + 6 * many.requests);
@@ -196,6 +197,45 @@ TEST_F(SearchDeadlineTest, EveryRequestMakesProgressAndNoneStartsOver) {
     SCOPED_TRACE("two equalities that agree nowhere");
     ExpectTheSameWork(Predicate::And({Equal(kEven, 1), Equal(kOdd, 1)}));
   }
+}
+
+// All rows in one region, which many requests have to share.
+class OneRegionDeadlineTest : public SearchDeadlineTest {
+ protected:
+  OneRegionDeadlineTest() : SearchDeadlineTest(1) {}
+};
+
+TEST_F(OneRegionDeadlineTest, RequestsGoOnWithinARegionWhereTheLastOneEnded) {
+  {
+    SCOPED_TRACE("a scan");
+    ExpectTheSameWork(Equal(kPlain, 7));
+  }
+  {
+    SCOPED_TRACE("an equality");
+    ExpectTheSameWork(Predicate::And({Equal(kGroup, 1), Equal(kPlain, 7)}));
+  }
+  {
+    SCOPED_TRACE("a range");
+    ExpectTheSameWork(Predicate::And(
+        {Predicate::Compare(kGroup, Predicate::Op::kGe, Value::Int64(0)), Equal(kPlain, 7)}));
+  }
+  // Each request finds out anew that the two agree nowhere.
+  server_clock_.tick = milliseconds(1);
+  const Outcome outcome =
+      Cover(Predicate::And({Equal(kEven, 1), Equal(kOdd, 1)}), milliseconds(20));
+  EXPECT_GT(outcome.requests, 5u);
+  EXPECT_LT(outcome.requests, 200u);
+}
+
+// Entries of rows that are not searched are passed over within the time, too.
+TEST_F(OneRegionDeadlineTest, EntriesOutsideOfTheKeysEndAtTheDeadlineAndAreNotReadAgain) {
+  server_clock_.tick = milliseconds(1);
+  constexpr int64_t kRows = kRegions * kRowsOfOne;
+  const std::string last = *KeyFormat(*table_).Encode(RowOf(kRows - 1));
+  const Outcome outcome = Cover(Predicate::Compare(kGroup, Predicate::Op::kGe, Value::Int64(0)),
+                                milliseconds(20), last);
+  EXPECT_GT(outcome.requests, 5u);
+  EXPECT_LE(outcome.sum.entries_read(), static_cast<uint64_t>(kRows) + 6 * outcome.requests);
 }
 
 TEST_F(SearchDeadlineTest, SearchWithoutTimeLeftMakesProgress) {
