@@ -34,8 +34,7 @@ static int db_delete(const char* id) {
 static const char* server;
 static redisContext* redis;
 
-/* The reply, or NULL; a connection that broke is opened again the next time, and nothing is sent
- * again. */
+/* The reply, or NULL; a connection that broke is opened again the next time, and nothing is sent again. */
 static redisReply* ask(int count, const char** words) {
   const struct timeval timeout = {0, 100000};
   if (redis != NULL && redis->err != 0) {
@@ -52,8 +51,7 @@ static redisReply* ask(int count, const char** words) {
 static long long number(redisReply* reply) {
   long long n = -1;
   if (reply == NULL) return -1;
-  const redisReply* first =
-      reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 ? reply->element[0] : reply;
+  const redisReply* first = reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 ? reply->element[0] : reply;
   if (first->type == REDIS_REPLY_INTEGER) n = first->integer;
   if (first->type == REDIS_REPLY_ERROR && strstr(first->str, "not found") != NULL) n = -2;
   freeReplyObject(reply);
@@ -75,12 +73,11 @@ static bool insert(const char* id) {
   return true; /* commit; without a filter nothing is refused */
 }
 
-static void delete (const char* id) {
+static void delete(const char* id) {
   char generation[24]; /* before the row goes */
   snprintf(generation, sizeof(generation), "%lld",
            number(ask(2, (const char*[]){"TAMIS.GENERATION", "items"})));
-  /* The row count, after the commit. No row went: the key in the filter, if any, belongs to another
-   * insert. */
+  /* The row count, after the commit. No row went: the key in the filter, if any, belongs to another insert. */
   if (db_delete(id) == 0) return;
   number(ask(4, (const char*[]){"TAMIS.DELIF", "items", generation, id})); /* once */
 }
@@ -96,7 +93,7 @@ int main(int argc, char** argv) {
     const char* answer = "none";
     if (strcmp(word, "look_up") == 0 && look_up(id)) answer = "row";
     if (strcmp(word, "insert") == 0 && !insert(id)) answer = "failed";
-    if (strcmp(word, "delete") == 0) delete (id);
+    if (strcmp(word, "delete") == 0) delete(id);
     printf("%s %s\n", answer, asked > before ? "asked" : "spared");
     fflush(stdout);
   }

@@ -1,8 +1,7 @@
 /* An application that asks a filter on a server without modules before its database, with hiredis
  * (docs/PLAIN_GUARD.md).
  *
- * usage: rows SOCKET SCRIPT, then `look_up ID`, `insert ID` and `delete ID` on the standard input
- */
+ * usage: rows SOCKET SCRIPT, then `look_up ID`, `insert ID` and `delete ID` on the standard input */
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -37,13 +36,11 @@ static const char* server;
 static const char* script; /* the text of guard.lua */
 static redisContext* redis;
 
-/* The answer, or -1: a connection that broke is opened again the next time, and nothing is sent
- * again. */
+/* The answer, or -1: a connection that broke is opened again the next time, and nothing is sent again. */
 static long long guard(const char* word, const char* id) {
   const struct timeval timeout = {0, 100000};
-  const char* words[] = {
-      "EVAL", script, "4", "{items}:filter", "{items}:trust", "{items}:new", "{items}:rebuild",
-      word,   id};
+  const char* words[] = {"EVAL", script, "4", "{items}:filter", "{items}:trust", "{items}:new", "{items}:rebuild",
+                         word, id};
   if (redis != NULL && redis->err != 0) {
     redisFree(redis);
     redis = NULL;
@@ -52,8 +49,7 @@ static long long guard(const char* word, const char* id) {
   if (redis == NULL || redis->err != 0) return -1;
   redisSetTimeout(redis, timeout);
   redisReply* reply = redisCommandArgv(redis, 9, words, NULL);
-  const long long answer =
-      reply != NULL && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
+  const long long answer = reply != NULL && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
   freeReplyObject(reply);
   return answer;
 }
@@ -72,9 +68,8 @@ static bool insert(const char* id) {
   return true; /* commit; without a filter nothing is refused */
 }
 
-static void delete (const char* id) {
-  db_delete(
-      id); /* the key stays in the filter until the next load, and costs a lookup now and then */
+static void delete(const char* id) {
+  db_delete(id); /* the key stays in the filter until the next load, and costs a lookup now and then */
 }
 /* --- end --- */
 
@@ -94,7 +89,7 @@ int main(int argc, char** argv) {
     const char* answer = "none";
     if (strcmp(word, "look_up") == 0 && look_up(id)) answer = "row";
     if (strcmp(word, "insert") == 0 && !insert(id)) answer = "failed";
-    if (strcmp(word, "delete") == 0) delete (id);
+    if (strcmp(word, "delete") == 0) delete(id);
     printf("%s %s\n", answer, asked > before ? "asked" : "spared");
     fflush(stdout);
   }
