@@ -247,7 +247,7 @@ Section Penetration(uint64_t seed) {
   section.blocks.emplace_back(Deleted(&guards, seed));
   section.blocks.emplace_back(
       "Rows come and go; a filter that does not erase lets requests for deleted rows through "
-      "until it is built anew.");
+      "until it is built again.");
   return section;
 }
 
