@@ -25,6 +25,7 @@ struct Faults {
   bool role_is_not_logged = false;          // a change of role is neither logged nor replicated
   bool erases_when_unsure = false;          // an item is erased whose add may be lost
   bool incomplete_is_believed = false;  // a filter that refused an add which another server took
+  bool delay_by_wall_clock = false;     // setting the wall clock shortens tamis-erase-delay
   bool slices_end_early = false;        // a slice of a window is denied one slice too early
   bool slices_are_not_sent = false;     // replicas and the log are not told of a new slice
   bool time_under_way_counts = false;   // the wall clocks of two servers are compared
@@ -58,6 +59,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"role_is_not_logged", &Faults::role_is_not_logged},
     {"erases_when_unsure", &Faults::erases_when_unsure},
     {"incomplete_is_believed", &Faults::incomplete_is_believed},
+    {"delay_by_wall_clock", &Faults::delay_by_wall_clock},
     {"slices_end_early", &Faults::slices_end_early},
     {"slices_are_not_sent", &Faults::slices_are_not_sent},
     {"time_under_way_counts", &Faults::time_under_way_counts},

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/redis/clock.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/item_groups.h"
 #include "tamis/redis/metrics.h"
@@ -20,7 +21,7 @@ constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
 
 // A lease is granted by the server that the program talks to: replicas and logs have none.
 void Renew(Ctx* ctx, TrustedFilter::Rebuild& rebuild) {
-  if (LimitsApply(ctx)) rebuild.lease_end_ms = Now() + rebuild.lease_ms;
+  if (LimitsApply(ctx)) rebuild.lease_end_ms = PresentMoment().running_ms + rebuild.lease_ms;
 }
 
 void Start(Ctx* ctx, Words words) {
@@ -49,7 +50,7 @@ void Start(Ctx* ctx, Words words) {
   rebuild.capacity = wanted.options.capacity;
   rebuild.sound_time = MayTrust(ctx) ? TimeOfTrust() : 0;
   rebuild.filter = std::move(*filter);
-  rebuild.lease_ms = wanted.lease_s * 1000;
+  rebuild.lease_ms = static_cast<int64_t>(wanted.lease_s) * 1000;
   Renew(ctx, rebuild);
   if (key.missing()) {
     TrustedFilter::Metadata metadata;
@@ -139,7 +140,7 @@ void Keep(Ctx* ctx, Words words) {
   }
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key) || !IsThatRebuild(ctx, key, id)) return;
-  key->rebuild()->lease_ms = static_cast<uint64_t>(lease_s) * 1000;
+  key->rebuild()->lease_ms = static_cast<int64_t>(lease_s) * 1000;
   Renew(ctx, *key->rebuild());
   server.ReplyWithSimpleString(ctx, "OK");
 }
@@ -185,7 +186,7 @@ void Commit(Ctx* ctx, Words words) {
   // goes on after the snapshot that the new filter was filled from.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
   ListTrustedKey(ctx, words[1]);
-  auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
+  auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, PresentMoment(), std::move(mark));
   Free(std::move(before));
   server.ReplicateVerbatim(ctx);
   DoubtInOwnLog(ctx, words[1]);

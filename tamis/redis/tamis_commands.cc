@@ -128,9 +128,15 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   if (filter.window() != nullptr && !faults.erases_of_any_age) return false;
   if (!LimitsApply(ctx) || faults.erases_when_unsure) return true;
   if (!Believed(ctx, filter)) return false;
-  const uint64_t delay = static_cast<uint64_t>(settings.erase_delay) * 1000;
-  const uint64_t rebuilt = filter.metadata().rebuilt_time;
-  return rebuilt == 0 || delay == 0 || Now() >= rebuilt + delay;
+  const TrustedFilter::Metadata& metadata = filter.metadata();
+  const int64_t delay = settings.erase_delay * 1000;
+  if (metadata.rebuilt_time == 0 || delay == 0) return true;
+  const Moment now = PresentMoment();
+  const auto rebuilt = static_cast<int64_t>(metadata.rebuilt_time);
+  if (faults.delay_by_wall_clock || metadata.rebuilt_running_ms == 0) {
+    return now.wall_ms >= rebuilt + delay;  // the commit was before this process
+  }
+  return now.running_ms >= metadata.rebuilt_running_ms + delay;
 }
 
 // nullopt when memory does not suffice.
@@ -394,8 +400,10 @@ double RateNow(const TrustedFilter& trusted, Moment now) {
 
 // The rest of the lease, rounded up.
 uint64_t SecondsLeft(const TrustedFilter::Rebuild& rebuild) {
-  const uint64_t now = Now();
-  return rebuild.lease_end_ms <= now ? 0 : (rebuild.lease_end_ms - now + 999) / 1000;
+  const int64_t now = PresentMoment().running_ms;
+  return rebuild.lease_end_ms <= now
+             ? 0
+             : static_cast<uint64_t>(rebuild.lease_end_ms - now + 999) / 1000;
 }
 
 void Info(Ctx* ctx, Words words) {

@@ -18,6 +18,4 @@ bool Whole(Ctx* ctx, TamisKey& key);
 // False, and the error is sent, when a mark is too long.
 bool MarkCanBe(Ctx* ctx, const String* mark);
 
-inline uint64_t Now() { return static_cast<uint64_t>(server.Milliseconds()); }
-
 }  // namespace tamis::redis

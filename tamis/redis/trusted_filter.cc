@@ -358,13 +358,14 @@ void TrustedFilter::Trust(uint64_t time) {
   trusted_time_ = time;
 }
 
-std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms,
+std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, Moment now,
                                                std::string mark) {
   std::optional<AnyFilter> before = std::exchange(filter_, std::move(rebuild_->filter));
   metadata_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
   metadata_.wanted_rate = rebuild_->wanted_rate;
   metadata_.capacity = rebuild_->capacity;
-  metadata_.rebuilt_time = now_ms;
+  metadata_.rebuilt_time = static_cast<uint64_t>(now.wall_ms);
+  metadata_.rebuilt_running_ms = now.running_ms;
   counters_ = {};
   counters_.skipped = rebuild_->skipped;
   trusted_time_ = trusted_time;

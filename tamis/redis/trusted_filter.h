@@ -49,7 +49,9 @@ class TrustedFilter {
     uint64_t capacity = 0;
     uint64_t bytes = 0;         // bytes of the serialized filter; 0 = there is only a rebuild
     uint64_t rebuilt_time = 0;  // the time of the last commit, in ms since 1970; 0 = none
-    std::string mark;           // a client's position in its feed of changes (TAMIS.MARK)
+    // The same by the running clock; 0 = the commit was not by this process.
+    int64_t rebuilt_running_ms = 0;
+    std::string mark;  // a client's position in its feed of changes (TAMIS.MARK)
   };
 
   struct Rebuild {
@@ -63,8 +65,8 @@ class TrustedFilter {
     uint64_t skipped = 0;     // erases of keys that it may contain; it keeps these keys
     // The lease of the program that fills the rebuild. Only the server that granted it knows it:
     // it is neither saved nor replicated. After its end `tamis guard load` may start again.
-    uint64_t lease_ms = 0;
-    uint64_t lease_end_ms = 0;        // since 1970
+    int64_t lease_ms = 0;
+    int64_t lease_end_ms = 0;         // by the running clock
     std::optional<AnyFilter> filter;  // none while chunks are missing
   };
 
@@ -163,7 +165,7 @@ class TrustedFilter {
   bool RebuildMayContain(std::string_view item) const;
   // Makes the rebuild the filter, trusted at `trusted_time`. Returns the old filter, whose memory
   // may take long to free.
-  std::optional<AnyFilter> Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark = {});
+  std::optional<AnyFilter> Commit(uint64_t trusted_time, Moment now, std::string mark = {});
   // Drops the rebuild. Returns its filter, for the same reason.
   std::optional<AnyFilter> Abort();
 

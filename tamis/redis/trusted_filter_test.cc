@@ -179,13 +179,14 @@ TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
   };
   EXPECT_FALSE(contains("meanwhile"));
   EXPECT_FALSE(contains("row"));
-  filter.Commit(5, 1234);
+  filter.Commit(5, {.running_ms = 56, .wall_ms = 1234});
   EXPECT_TRUE(contains("meanwhile"));
   EXPECT_TRUE(contains("row"));
   EXPECT_FALSE(contains("before"));
   EXPECT_TRUE(filter.TrustedAt(5));
   EXPECT_EQ(filter.counters().skipped, 1u);
   EXPECT_EQ(filter.metadata().rebuilt_time, 1234u);
+  EXPECT_EQ(filter.metadata().rebuilt_running_ms, 56);
   EXPECT_EQ(filter.metadata().mark, "");  // it said where the old one was in the log
   EXPECT_EQ(filter.rebuild(), nullptr);
 }
@@ -278,7 +279,7 @@ TEST(TrustedFilter, SizeIsThatOfItsParts) {
   filter.Start(MakeRebuild());
   const size_t other = filter.rebuild()->filter->SizeBytes();
   EXPECT_EQ(filter.SizeBytes(), rest + own + other + unused);
-  filter.Commit(1, 1);
+  filter.Commit(1, {.running_ms = 1, .wall_ms = 1});
   EXPECT_EQ(filter.SizeBytes(), sizeof(filter) + other + unused) << "the old mark";
 }
 
@@ -287,7 +288,7 @@ TEST(TrustedFilter, CommitAndAbortAnswerTheFilterThatGoes) {
   const size_t before = filter.filter().SizeBytes();
   filter.Start(MakeRebuild(5000));
   const size_t later = filter.rebuild()->filter->SizeBytes();
-  EXPECT_EQ(filter.Commit(1, 1)->SizeBytes(), before);
+  EXPECT_EQ(filter.Commit(1, {.running_ms = 1, .wall_ms = 1})->SizeBytes(), before);
   EXPECT_EQ(filter.filter().SizeBytes(), later);
   filter.Start(MakeRebuild());
   const size_t dropped = filter.rebuild()->filter->SizeBytes();

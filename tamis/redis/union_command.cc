@@ -71,6 +71,8 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
     metadata.guard |= part->metadata().guard;
     metadata.incomplete |= part->metadata().incomplete;
     metadata.rebuilt_time = std::max(metadata.rebuilt_time, part->metadata().rebuilt_time);
+    metadata.rebuilt_running_ms =
+        std::max(metadata.rebuilt_running_ms, part->metadata().rebuilt_running_ms);
     trusted &= !part->metadata().guard || part->TrustedAt(TimeOfTrust());
   }
   ListTrustedKey(ctx, words[1]);

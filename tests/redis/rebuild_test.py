@@ -193,6 +193,30 @@ def erases_that_come_late(words):
         return refused(client, "guard", ROWS)
 
 
+def erases_while_the_clock_is_set(words):
+    """The wall clock is set ahead between the commit and the erases that were sent before it."""
+    with Server(MODULE, words=("tamis-fault", "clocks", "tamis-running-clock", "1000000", "tamis-wall-clock", "1000000000000",
+                               *words)) as server:
+        client = server.client()
+        found = client("CONFIG", "GET", "*tamis-wall-clock")[0].decode()
+        guarded(client, rows=ROWS + GONE)
+        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400", "SEED", "1"), int)
+        fill(client)
+        assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
+        assert client("CONFIG", "SET", found, "1000003600000") == "OK"
+        client("TAMIS.DEL", "guard", *GONE)
+        refusals = refused(client, "guard", ROWS)
+        if not words:
+            assert client("CONFIG", "SET", found.replace("wall", "running"), "1060000") == "OK"
+            assert client("TAMIS.DEL", "guard", ROWS[0]) == [1]
+            # A lease goes by that clock, too.
+            assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400", "LEASE", "9"), int)
+            assert client("CONFIG", "SET", found, "2000000000000") == "OK"
+            info = client("TAMIS.INFO", "guard")
+            assert info[info.index("Rebuild lease") + 1] == 9
+        return refusals
+
+
 def erases_with_a_generation(words):
     """A generation that was read before the row went erases from that filter alone, and at once."""
     if words:  # the erases that find nothing would end the trust
@@ -392,6 +416,7 @@ def main():
     shown(promoted_in_the_middle, "commit_after_loss")
     shown(copies, "commit_after_loss")
     shown(erases_with_a_generation, "erases_of_other_generation")
+    shown(erases_while_the_clock_is_set, "delay_by_wall_clock")
     assert erases_that_come_late(()) == 0
     assert erases_that_come_late(("tamis-erase-delay", "0")) > 0, "the delay does nothing"
     log_that_is_read_again()
