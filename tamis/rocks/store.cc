@@ -204,6 +204,9 @@ Result<std::unique_ptr<Store>> Store::OpenInto(std::unique_ptr<Store> store) {
   db_options.create_if_missing = options.create;
   db_options.create_missing_column_families = true;
   db_options.max_open_files = 512;
+  // With more it starts threads for the few files that it reads first, and ends the process where
+  // none can be started.
+  db_options.max_file_opening_threads = 1;
   store->errors_ = std::make_shared<ErrorListener>(store.get());
   db_options.listeners.push_back(store->errors_);
   db_options.max_total_wal_size = 4 * options.memtable_bytes;

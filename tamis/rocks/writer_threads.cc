@@ -1,18 +1,12 @@
 #include "tamis/rocks/writer_threads.h"
 
 #include <atomic>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_future.hpp>
-#include <boost/system/system_error.hpp>
-#include <system_error>
+#include <future>
 
 #include "tamis/base/waits_for_memory.h"
 
 namespace tamis {
 namespace {
-
-namespace asio = boost::asio;
 
 uint64_t NewId() {
   static std::atomic<uint64_t> last = 0;
@@ -28,24 +22,14 @@ thread_local Written written;
 
 }  // namespace
 
-struct WriterThreads::Pool {
-  // Throws std::system_error when no thread can be started, as std::thread does.
-  explicit Pool(int threads) try : threads(static_cast<size_t>(threads)) {
-  } catch (const boost::system::system_error& error) {
-    throw std::system_error(error.code());
-  }
-  ~Pool() { threads.join(); }
-  asio::thread_pool threads;
-};
-
 WriterThreads::WriterThreads(rocksdb::DB* db, const Options& options)
     : db_(db), options_(options), id_(NewId()) {}
 
 WriterThreads::~WriterThreads() = default;
 
-WriterThreads::Pool& WriterThreads::pool() {
+ThreadExecutor& WriterThreads::pool() {
   std::lock_guard lock(mutex_);
-  if (!pool_) pool_ = std::make_unique<Pool>(options_.max_threads);
+  if (!pool_) pool_ = std::make_unique<ThreadExecutor>(options_.max_threads);
   return *pool_;
 }
 
@@ -63,7 +47,10 @@ rocksdb::Status WriterThreads::Write(const rocksdb::WriteOptions& write_options,
     return db_->Write(write_options, batch);
   };
   if (!HandsOver(batch->Count())) return write();
-  return asio::post(pool().threads, asio::use_future(write)).get();
+  const auto task = std::make_shared<std::packaged_task<rocksdb::Status()>>(write);
+  std::future<rocksdb::Status> written_there = task->get_future();
+  pool().Post([task] { (*task)(); });
+  return written_there.get();
 }
 
 }  // namespace tamis

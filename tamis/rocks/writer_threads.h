@@ -21,6 +21,8 @@
 #include <memory>
 #include <mutex>
 
+#include "tamis/base/thread_executor.h"
+
 namespace tamis {
 
 class WriterThreads {
@@ -39,17 +41,16 @@ class WriterThreads {
   rocksdb::Status Write(const rocksdb::WriteOptions& write_options, rocksdb::WriteBatch* batch);
 
  private:
-  struct Pool;
-
   // Whether the thread that calls has to hand over a batch of so many entries.
   bool HandsOver(uint64_t entries) const;
-  Pool& pool();
+  // Throws std::system_error when its threads cannot be started.
+  ThreadExecutor& pool();
 
   rocksdb::DB* const db_;
   const Options options_;
   const uint64_t id_;  // the id of this object, never given twice
   std::mutex mutex_;
-  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<ThreadExecutor> pool_;
 };
 
 }  // namespace tamis

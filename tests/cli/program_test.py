@@ -9,6 +9,7 @@ import glob
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -655,6 +656,17 @@ class ProgramTest(unittest.TestCase):
         self.assertTrue(self.run_tamis("--version").startswith("tamis "))
         for command in ("", "sql", "import", "region", "index create"):
             self.assertIn("Usage", self.run_tamis(*command.split(), "--help"))
+
+    def test_a_process_that_can_start_no_threads_is_told_so(self):
+        self.import_people()
+        for megabytes in (200, 300, 400):
+            limit = (megabytes << 20, megabytes << 20)
+            done = subprocess.run([TAMIS, "--store", self.store, "sql", "SELECT name FROM people"], capture_output=True,
+                                  text=True, timeout=60, check=False,
+                                  preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, limit))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, "no thread can be started|memory")
+        self.assertIn("missing entries 0", self.run_tamis("check", "people"))
 
     def test_closed_streams_are_no_files_of_the_store(self):
         self.import_people()
