@@ -9,7 +9,19 @@
 namespace tamis {
 
 FilterFeed::FilterFeed(Executor* executor, std::string server, uint64_t start_code, Options options)
-    : executor_(executor), server_(std::move(server)), start_code_(start_code), options_(options) {}
+    : executor_(executor),
+      server_(std::move(server)),
+      start_code_(start_code),
+      options_(options),
+      log_({.max_events = options.max_events,
+            .max_event_bytes = options.max_event_bytes,
+            .reply_bytes = options.reply_bytes}),
+      coordinators_({.lease = options.lease,
+                     .lease_margin = options.lease_margin,
+                     .silence = options.silence,
+                     .max_coordinators = options.max_coordinators,
+                     .max_listeners = options.max_listeners,
+                     .lease_beyond_proof = options.faults.lease_beyond_proof}) {}
 
 void FilterFeed::SetProjectionSource(ProjectionSource source) {
   projection_source_ = std::move(source);
@@ -22,8 +34,7 @@ uint64_t FilterFeed::Append(pb::Event event) {
 
 void FilterFeed::TellTable(uint32_t table_id, uint64_t schema_version) {
   std::lock_guard lock(mutex_);
-  auto told = tables_.find(table_id);
-  const uint64_t told_version = told == tables_.end() ? 0 : told->second.schema_version();
+  const uint64_t told_version = log_.SchemaVersion(table_id);
   if (schema_version == told_version || (schema_version != 0 && schema_version < told_version)) {
     return;
   }
@@ -36,27 +47,16 @@ void FilterFeed::TellTable(uint32_t table_id, uint64_t schema_version) {
 
 uint64_t FilterFeed::AppendLocked(pb::Event event) {
   if (event.kind() == pb::Event::REGION_CLOSED && options_.faults.no_close_event) {
-    regions_.erase(event.region_id());
-    return last_;
+    log_.CloseUntold(event.region_id());
+    return log_.last();
   }
-  // If memory runs out, nothing must be appended: the numbers of events follow from their count.
-  event.set_sequence(last_ + 1);
   const bool somebody_will_wait = event.kind() == pb::Event::FLIPS ||
                                   event.kind() == pb::Event::LAYER_ADDED ||
                                   event.kind() == pb::Event::RANGE_WIDENED;
-  const size_t bytes = event.ByteSizeLong();
-  events_.push_back({std::move(event), bytes});
-  try {
-    Remember(events_.back().event);
-  } catch (const std::bad_alloc&) {
-    events_.pop_back();
-    throw;
-  }
-  ++last_;
-  event_bytes_ += bytes;
+  const uint64_t sequence = log_.Append(std::move(event));
   ForgetEvents(executor_->Now());
   if (!somebody_will_wait) WakePollsSoon();
-  return last_;
+  return sequence;
 }
 
 void FilterFeed::WakePollsSoon() {
@@ -72,97 +72,28 @@ void FilterFeed::WakePollsSoon() {
 // Drops the events that every listening coordinator has applied, and the oldest ones beyond the
 // bounds.
 void FilterFeed::ForgetEvents(Time now) {
-  uint64_t applied = last_;
-  for (const auto& [id, coordinator] : coordinators_) {
-    const bool listens = coordinator.lease_until > now || parked_.contains(id) ||
-                         now - coordinator.heard_at < options_.silence;
-    if (listens) applied = std::min(applied, coordinator.acked);
-  }
-  while (!events_.empty() &&
-         (events_.front().event.sequence() <= applied || events_.size() > options_.max_events ||
-          event_bytes_ > options_.max_event_bytes)) {
-    event_bytes_ -= events_.front().bytes;
-    events_.pop_front();
-  }
+  log_.ForgetUpTo(coordinators_.AppliedByAll(
+      log_.last(), now, [this](uint64_t coordinator) { return parked_.contains(coordinator); }));
 }
 
 size_t FilterFeed::EventBytes() const {
   std::lock_guard lock(mutex_);
-  return event_bytes_;
+  return log_.bytes();
 }
 
 size_t FilterFeed::EventCount() const {
   std::lock_guard lock(mutex_);
-  return events_.size();
+  return log_.size();
 }
 
 std::vector<FilterFeed::Follower> FilterFeed::Followers() const {
   std::lock_guard lock(mutex_);
-  const Time now = executor_->Now();
-  std::vector<Follower> followers;
-  for (const auto& [number, coordinator] : coordinators_) {
-    followers.push_back({.coordinator = number,
-                         .behind = last_ - coordinator.acked,
-                         .lease_left = std::max(coordinator.lease_until - now, Duration(0))});
-  }
-  return followers;
-}
-
-// Keeps regions_ and tables_ the state that all events together describe. Changes nothing when it
-// throws std::bad_alloc.
-void FilterFeed::Remember(const pb::Event& event) {
-  if (event.kind() == pb::Event::TABLE_CHANGED) {
-    if (event.schema_version() == 0) {
-      tables_.erase(event.table_id());
-    } else {
-      tables_.insert_or_assign(event.table_id(), pb::Event(event));
-    }
-    return;
-  }
-  if (event.kind() == pb::Event::REGION_OPENED) {
-    regions_.insert_or_assign(event.region_id(), OpenRegion{.opened = event, .complete = {}});
-    return;
-  }
-  auto region = regions_.find(event.region_id());
-  // An event of an earlier opening says nothing about this one, as at a coordinator.
-  if (region == regions_.end() || region->second.opened.epoch() != event.epoch()) return;
-  auto& complete = region->second.complete;
-  // The copy of the event's generation; nullptr: another one was published.
-  const auto known = [&]() -> pb::Event* {
-    const auto index = complete.find(event.index_id());
-    const bool same = index != complete.end() && index->second.generation() == event.generation();
-    return same ? &index->second : nullptr;
-  };
-  switch (event.kind()) {
-    case pb::Event::REGION_CLOSED:
-      regions_.erase(region);
-      break;
-    case pb::Event::INDEX_COMPLETE:
-      complete.insert_or_assign(event.index_id(), pb::Event(event));
-      break;
-    case pb::Event::INDEX_DROPPED:
-      complete.erase(event.index_id());
-      break;
-    case pb::Event::LAYER_ADDED:
-      if (pb::Event* const copy = known()) copy->set_layers(event.layers());
-      break;
-    case pb::Event::RANGE_WIDENED:
-      if (pb::Event* const copy = known()) {
-        pb::Event widened = *copy;
-        widened.set_min(event.min());
-        widened.set_max(event.max());
-        widened.set_has_range(event.has_range());
-        *copy = std::move(widened);
-      }
-      break;
-    default:
-      break;
-  }
+  return coordinators_.Followers(log_.last(), executor_->Now());
 }
 
 void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
                       Callback<pb::PollReply> done) {
-  Over over;
+  WaitingPuts::Over over;
   std::map<uint64_t, ParkedPoll>::node_type replaced;
   bool answer_now;
   bool crowded_out = false;
@@ -174,12 +105,14 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
       answer_now = false;
     } else {
       const Time now = executor_->Now();
-      Hear(request, now);
+      std::optional<uint64_t> applied;
+      if (request.start_code() == start_code_) applied = std::min(request.applied(), log_.last());
+      coordinators_.Hear(request.coordinator(), applied, now);
       ForgetEvents(now);
-      CollectWaiters(now, &over);
+      CollectPuts(now, &over);
       // A poll of the same coordinator that is still parked is answered by this one.
       replaced = parked_.extract(request.coordinator());
-      answer_now = request.start_code() != start_code_ || request.applied() != last_ ||
+      answer_now = request.start_code() != start_code_ || request.applied() != log_.last() ||
                    request.wanted_size() > 0 || request.wait_ns() == 0;
       crowded_out = !answer_now && parked_.size() >= options_.max_parked;
       answer_now |= crowded_out;
@@ -203,24 +136,6 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
   if (answer_now) Answer({request, verified_until, done, Time{}, crowded_out});
 }
 
-void FilterFeed::Hear(const pb::PollRequest& request, Time now) {
-  auto found = coordinators_.find(request.coordinator());
-  if (found == coordinators_.end()) {
-    if (coordinators_.size() >= options_.max_listeners) {
-      std::erase_if(coordinators_, [&](const auto& c) {
-        return c.second.lease_until <= now && now - c.second.heard_at >= options_.lease;
-      });
-      if (coordinators_.size() >= options_.max_listeners) return;
-    }
-    found = coordinators_.emplace(request.coordinator(), Coordinator{}).first;
-  }
-  Coordinator& coordinator = found->second;
-  coordinator.heard_at = now;
-  if (request.start_code() != start_code_) return;
-  coordinator.acked = std::max(coordinator.acked, std::min(request.applied(), last_));
-  if (coordinator.acked >= coordinator.sent_to) coordinator.sent_to = 0;
-}
-
 void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
   try {
     AnswerOrThrow(poll);
@@ -236,7 +151,7 @@ void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
   bool bits = poll.request.wanted_size() > 0 && projection_source_;
   if (bits && !options_.faults.newer_projections) {
     std::lock_guard lock(mutex_);
-    bits = IsServedByEvents(poll.request) && EventsInReply(poll.request) == events_.size();
+    bits = IsServedByEvents(poll.request) && log_.EndOfReply(poll.request.applied()) == log_.last();
   }
   if (!bits) return AnswerWithBits(poll, std::move(reply));
   size_t bytes_left = options_.projection_bytes;
@@ -270,7 +185,7 @@ void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
   {
     std::lock_guard lock(mutex_);
     FillEvents(poll.request, &reply);
-    if (reply.to() == last_ || options_.faults.lease_for_cut_reply) {
+    if (reply.to() == log_.last() || options_.faults.lease_for_cut_reply) {
       GrantLease(poll.request, sure_until, &reply);
     }
   }
@@ -287,87 +202,37 @@ void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
 
 // The coordinator knows this life of the server, and the events that it lacks are kept.
 bool FilterFeed::IsServedByEvents(const pb::PollRequest& request) const {
-  return request.start_code() == start_code_ && request.applied() >= last_ - events_.size() &&
-         request.applied() <= last_;
-}
-
-// The position in events_ after the last event that fits in the reply, which begins with the first
-// event that the coordinator lacks.
-size_t FilterFeed::EventsInReply(const pb::PollRequest& request) const {
-  const size_t first = request.applied() - (last_ - events_.size());
-  size_t bytes = 0;
-  size_t end = first;
-  while (end < events_.size() &&
-         (end == first || bytes + events_[end].bytes <= options_.reply_bytes)) {
-    bytes += events_[end++].bytes;
-  }
-  return end;
+  return request.start_code() == start_code_ && log_.KeepsBehind(request.applied());
 }
 
 void FilterFeed::FillEvents(const pb::PollRequest& request, pb::PollReply* reply) {
   reply->set_full(!IsServedByEvents(request));
-  if (!reply->full()) {
-    const uint64_t before = last_ - events_.size();  // number of the event before events_
-    const size_t end = EventsInReply(request);
-    for (size_t i = request.applied() - before; i < end; ++i) {
-      *reply->add_events() = events_[i].event;
-    }
-    reply->set_from(request.applied());
-    reply->set_to(before + end);
-    return;
-  }
-  reply->set_from(last_);
-  reply->set_to(last_);
-  for (const auto& [id, changed] : tables_) *reply->add_events() = changed;
-  for (const auto& [id, region] : regions_) {
-    *reply->add_events() = region.opened;
-    for (const auto& [index_id, complete] : region.complete) *reply->add_events() = complete;
+  if (reply->full()) {
+    log_.AddState(reply);
+  } else {
+    log_.AddEvents(request.applied(), reply);
   }
 }
 
 void FilterFeed::GrantLease(const pb::PollRequest& request, Time sure_until, pb::PollReply* reply) {
-  const Time now = executor_->Now();
-  auto found = coordinators_.find(request.coordinator());
-  if (found == coordinators_.end()) return;
-  Coordinator& coordinator = found->second;
-  const auto leased = std::ranges::count_if(
-      coordinators_, [now](const auto& c) { return c.second.lease_until > now; });
-  if (coordinator.lease_until <= now && static_cast<size_t>(leased) >= options_.max_coordinators) {
-    return;
-  }
-  if (coordinator.sent_to != 0 && now - coordinator.sent_at > options_.lease) return;  // lags
-  if (coordinator.sent_to == 0 && last_ > coordinator.acked) {
-    coordinator.sent_to = last_;
-    coordinator.sent_at = now;
-  }
-  Duration lease = options_.lease;
-  if (!options_.faults.lease_beyond_proof) lease = std::min(lease, sure_until - now);
-  if (lease <= Duration(0)) return;
-  coordinator.lease_until = std::max(coordinator.lease_until, now + lease + options_.lease_margin);
-  reply->set_lease_ns(static_cast<uint64_t>(lease.count()));
-}
-
-uint64_t FilterFeed::FloorLocked(Time now) const {
-  uint64_t floor = last_;
-  for (const auto& [id, coordinator] : coordinators_) {
-    if (coordinator.lease_until > now) floor = std::min(floor, coordinator.acked);
-  }
-  return floor;
+  const Duration lease =
+      coordinators_.GrantLease(request.coordinator(), log_.last(), executor_->Now(), sure_until);
+  if (lease > Duration(0)) reply->set_lease_ns(static_cast<uint64_t>(lease.count()));
 }
 
 uint64_t FilterFeed::AcknowledgedFloor() const {
   std::lock_guard lock(mutex_);
-  return FloorLocked(executor_->Now());
+  return coordinators_.Floor(log_.last(), executor_->Now());
 }
 
 uint64_t FilterFeed::Last() const {
   std::lock_guard lock(mutex_);
-  return last_;
+  return log_.last();
 }
 
 bool FilterFeed::Crowded() const {
   std::lock_guard lock(mutex_);
-  return waiters_.size() >= options_.max_waiting;
+  return puts_.size() >= options_.max_waiting;
 }
 
 void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline,
@@ -377,7 +242,8 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
   {
     std::lock_guard lock(mutex_);
     const Time now = executor_->Now();
-    const bool acknowledged = options_.faults.no_lease_wait || sequence <= FloorLocked(now);
+    const bool acknowledged =
+        options_.faults.no_lease_wait || sequence <= coordinators_.Floor(log_.last(), now);
     if (abandoned_) {
       status = DeadlineExceeded(
           "the region server shut down while the write waited for coordinators; "
@@ -385,8 +251,8 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     } else if (acknowledged && now >= not_before) {
       // Nothing to wait for.
     } else {
-      ArmTimer(std::min(deadline, not_before > now ? not_before : NextLeaseEnd(now)));
-      waiters_.emplace(sequence, Waiter{not_before, deadline, std::move(done)});
+      ArmTimer(std::min(deadline, not_before > now ? not_before : coordinators_.NextLeaseEnd(now)));
+      puts_.Add(sequence, {not_before, deadline, std::move(done)});
       if (!options_.answer_inline) WakePollsSoon();
       waits = true;
     }
@@ -398,27 +264,10 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
   }
 }
 
-void FilterFeed::Over::Call() {
-  for (auto& [sequence, waiter] : acknowledged) waiter.done(Status::Ok());
-  for (auto& [sequence, waiter] : late) {
-    waiter.done(DeadlineExceeded(
-        "coordinators did not acknowledge in time; the write may have been carried out"));
-  }
-}
-
-void FilterFeed::CollectWaiters(Time now, Over* over) {
-  if (waiters_.empty()) return;
-  const uint64_t floor = options_.faults.no_lease_wait ? last_ : FloorLocked(now);
-  for (auto it = waiters_.begin(); it != waiters_.end();) {
-    const auto next = std::next(it);
-    const Waiter& waiter = it->second;
-    if (it->first <= floor && now >= waiter.not_before) {
-      over->acknowledged.insert(waiters_.extract(it));
-    } else if (now >= waiter.deadline) {
-      over->late.insert(waiters_.extract(it));
-    }
-    it = next;
-  }
+void FilterFeed::CollectPuts(Time now, WaitingPuts::Over* over) {
+  if (puts_.empty()) return;
+  const uint64_t last = log_.last();
+  puts_.Collect(options_.faults.no_lease_wait ? last : coordinators_.Floor(last, now), now, over);
 }
 
 // Ensures that OnTimer runs at `at` or before. Only the timer that was armed last has an effect: it
@@ -434,23 +283,12 @@ void FilterFeed::ArmTimer(Time at) {
 Time FilterFeed::NextDeadline(Time now) const {
   Time next = Time::max();
   for (const auto& [id, parked] : parked_) next = std::min(next, parked.until);
-  for (const auto& [sequence, waiter] : waiters_) {
-    next = std::min(next, waiter.deadline);
-    if (waiter.not_before > now) next = std::min(next, waiter.not_before);
-  }
-  return waiters_.empty() ? next : std::min(next, NextLeaseEnd(now));
-}
-
-Time FilterFeed::NextLeaseEnd(Time now) const {
-  Time next = Time::max();
-  for (const auto& [id, coordinator] : coordinators_) {
-    if (coordinator.lease_until > now) next = std::min(next, coordinator.lease_until);
-  }
-  return next;
+  if (puts_.empty()) return next;
+  return std::min({next, puts_.NextEnd(now), coordinators_.NextLeaseEnd(now)});
 }
 
 void FilterFeed::OnTimer(Time at) {
-  Over over;
+  WaitingPuts::Over over;
   std::map<uint64_t, ParkedPoll> due;
   {
     std::lock_guard lock(mutex_);
@@ -458,7 +296,7 @@ void FilterFeed::OnTimer(Time at) {
     if (at != timer_at_) return;  // an earlier timer was armed since; it has armed the next one
     timer_at_ = Time::max();
     const Time now = executor_->Now();
-    CollectWaiters(now, &over);
+    CollectPuts(now, &over);
     for (auto it = parked_.begin(); it != parked_.end();) {
       const auto next = std::next(it);
       if (it->second.until <= now) due.insert(parked_.extract(it));
@@ -481,7 +319,7 @@ void FilterFeed::WakePolls() {
     wake_posted_ = false;
     for (auto it = parked_.begin(); it != parked_.end();) {
       const auto next = std::next(it);
-      if (it->second.request.applied() != last_) due.insert(parked_.extract(it));
+      if (it->second.request.applied() != log_.last()) due.insert(parked_.extract(it));
       it = next;
     }
   }
@@ -490,11 +328,11 @@ void FilterFeed::WakePolls() {
 
 void FilterFeed::Abandon() {
   std::map<uint64_t, ParkedPoll> polls;  // destroyed without the lock
-  std::multimap<uint64_t, Waiter> waiters;
+  WaitingPuts::Puts puts;
   std::lock_guard lock(mutex_);
   abandoned_ = true;
   polls.swap(parked_);
-  waiters.swap(waiters_);
+  puts = puts_.TakeAll();
 }
 
 }  // namespace tamis

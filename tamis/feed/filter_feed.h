@@ -24,7 +24,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +36,9 @@
 #include "tamis/base/status.h"
 #include "tamis/cluster/faults.h"
 #include "tamis/cluster/region_server.h"
+#include "tamis/feed/event_log.h"
+#include "tamis/feed/feed_coordinators.h"
+#include "tamis/feed/waiting_puts.h"
 
 namespace tamis {
 
@@ -109,12 +111,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   size_t EventBytes() const;  // bytes of the events that are kept
   size_t EventCount() const;
 
-  // A coordinator that polls.
-  struct Follower {
-    uint64_t coordinator = 0;
-    uint64_t behind = 0;  // events that it has not acknowledged
-    Duration lease_left{};
-  };
+  using Follower = FeedCoordinators::Follower;
   std::vector<Follower> Followers() const;
 
   // The server dies. Polls and waits that are under way are dropped without an answer; later polls
@@ -123,15 +120,6 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   void Abandon();
 
  private:
-  struct Coordinator {
-    uint64_t acked = 0;
-    Time lease_until{};
-    Time heard_at{};
-    // The oldest reply that the coordinator has not applied yet: the number of its last event (0:
-    // there is no such reply), and when it was sent.
-    uint64_t sent_to = 0;
-    Time sent_at{};
-  };
   struct ParkedPoll {
     pb::PollRequest request;
     std::function<Time()> verified_until;
@@ -139,42 +127,18 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     Time until;
     bool crowded_out = false;  // it was not parked because max_parked polls were
   };
-  struct Waiter {
-    Time not_before;
-    Time deadline;
-    DoneCallback done;
-  };
-  // Waiters whose wait is over; Call runs their callbacks without the lock. Waiters are moved here
-  // as map nodes, which allocates no memory.
-  struct Over {
-    std::multimap<uint64_t, Waiter> acknowledged;
-    std::multimap<uint64_t, Waiter> late;
-
-    void Call();
-  };
-
   uint64_t AppendLocked(pb::Event event);
-
-  struct KeptEvent {
-    pb::Event event;
-    size_t bytes;
-  };
 
   void Answer(const ParkedPoll& poll) noexcept;
   void AnswerOrThrow(const ParkedPoll& poll);
   void AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply);
   bool IsServedByEvents(const pb::PollRequest& request) const;
-  size_t EventsInReply(const pb::PollRequest& request) const;
   void FillEvents(const pb::PollRequest& request, pb::PollReply* reply);
-  void Hear(const pb::PollRequest& request, Time now);
   void ForgetEvents(Time now);
   void GrantLease(const pb::PollRequest& request, Time verified_until, pb::PollReply* reply);
-  void Remember(const pb::Event& event);
-  uint64_t FloorLocked(Time now) const;
-  void CollectWaiters(Time now, Over* over);
+  void CollectPuts(Time now, WaitingPuts::Over* over);
   void ArmTimer(Time at);
   Time NextDeadline(Time now) const;
-  Time NextLeaseEnd(Time now) const;
   void OnTimer(Time at);
   void WakePolls();
   void WakePollsSoon();
@@ -186,20 +150,10 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   ProjectionSource projection_source_;
 
   mutable std::mutex mutex_;
-  uint64_t last_ = 0;             // number of the last event
-  std::deque<KeptEvent> events_;  // the kept events; the newest has number last_
-  size_t event_bytes_ = 0;
-  // The open regions and, for each index, whether it is complete, its layers and its range, as of
-  // event last_.
-  struct OpenRegion {
-    pb::Event opened;
-    std::map<uint32_t, pb::Event> complete;
-  };
-  std::map<uint64_t, OpenRegion> regions_;
-  std::map<uint32_t, pb::Event> tables_;  // by id: the last change of the table's schema
-  std::map<uint64_t, Coordinator> coordinators_;
-  std::map<uint64_t, ParkedPoll> parked_;    // by coordinator
-  std::multimap<uint64_t, Waiter> waiters_;  // by the event number that they wait for
+  EventLog log_;
+  FeedCoordinators coordinators_;
+  std::map<uint64_t, ParkedPoll> parked_;  // by coordinator
+  WaitingPuts puts_;
   Time timer_at_ = Time::max();
   bool wake_posted_ = false;
   bool abandoned_ = false;
