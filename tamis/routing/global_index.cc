@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tamis/routing/index_copies.h"
+#include "tamis/routing/matrix_budget.h"
 #include "tamis/routing/region_bits.h"
 #include "tamis/routing/routed_table.h"
 #include "tamis/routing/table_layout.h"
@@ -73,7 +74,8 @@ struct GlobalIndex::State {
   std::vector<Time> lease_until;                           // by number of the server
   uint64_t events = 0;                                     // that were taken in
   Time latest = Time::min();                               // the latest time of all calls
-  std::map<uint32_t, RoutedTable> tables;
+  MatrixBudget::Tables tables;
+  const MatrixBudget budget{tables, options.max_bytes};
 
   // ---- Applying replies. The caller holds the mutex exclusively. A function that takes a Lock
   // releases and locks it again on the way.
@@ -233,7 +235,7 @@ struct GlobalIndex::State {
         if (event.layers() > kMaxLayers) return false;
         copy.layers = std::max(copy.layers, event.layers());
         if (copy.matrix == nullptr) break;
-        if (MakeRoom(copies, copy.geometry, copy.layers - copy.columns.size(), lock)) {
+        if (budget.MakeRoom(copies, copy.geometry, copy.layers - copy.columns.size(), lock)) {
           AddLayers(copies, slot, lock);
         } else {
           copies->FreeColumns(slot);
@@ -317,57 +319,6 @@ struct GlobalIndex::State {
 
   // ---- Bits
 
-  bool HasRoom(const IndexCopies& copies, SplitGeometry geometry, size_t columns) const {
-    const size_t growth = copies.GrowthBytes(geometry, columns);
-    return growth == 0 || SizeBytes() + growth <= options.max_bytes;
-  }
-  // The same if all matrices keep one slice.
-  bool CouldHaveRoom(const IndexCopies& copies, SplitGeometry geometry, size_t columns) const {
-    if (HasRoom(copies, geometry, columns)) return true;
-    size_t size = copies.LeastGrowthBytes(geometry, columns);
-    for (const auto& [id, table] : tables) {
-      for (const auto& [index_id, others] : table.indexes) size += others.LeastBytes();
-    }
-    return size <= options.max_bytes;
-  }
-
-  IndexCopies::Matrix* CheapestToCut() const {
-    IndexCopies::Matrix* cheapest = nullptr;
-    for (const auto& [id, table] : tables) {
-      for (const auto& [index_id, copies] : table.indexes) {
-        IndexCopies::Matrix* const other = copies.CheapestToCut();
-        if (other == nullptr) continue;
-        if (cheapest == nullptr ||
-            IndexCopies::CostOfCut(*other) < IndexCopies::CostOfCut(*cheapest)) {
-          cheapest = other;
-        }
-      }
-    }
-    return cheapest;
-  }
-
-  // Where there is no room, matrices keep fewer slices of all filters, until there is. A filter of
-  // one slice still answers "no" for half of the values that its region does not have; a filter
-  // that is left out never does.
-  bool MakeRoom(IndexCopies* copies, SplitGeometry geometry, size_t columns, Lock* lock) {
-    if (HasRoom(*copies, geometry, columns)) return true;
-    if (!CouldHaveRoom(*copies, geometry, columns)) return false;
-    while (!HasRoom(*copies, geometry, columns)) {
-      copies->Prepare(geometry);
-      IndexCopies::Matrix* const matrix = CheapestToCut();
-      if (matrix == nullptr) {
-        copies->DropUnused();
-        return false;
-      }
-      auto rest = matrix->bits.KeepSlices(matrix->bits.geometry().slices - 1);
-      // Giving memory back takes long, and needs no lock.
-      lock->unlock();
-      rest.clear();
-      lock->lock();
-    }
-    return true;
-  }
-
   // Calls fn(index, region) for the indexes of the server's regions whose bits find no room.
   template <class Fn>
   void ForEachLeftOut(const Server& server, Fn&& fn) const {
@@ -375,7 +326,7 @@ struct GlobalIndex::State {
       const Region& region = server.regions.at(region_id);
       const IndexCopies& copies = tables.at(region.table_id).indexes.at(index_id);
       const IndexCopies::Copy& copy = *copies.Find(region.slot);
-      if (!CouldHaveRoom(copies, copy.geometry, copy.layers)) fn(index_id, region);
+      if (!budget.CouldHaveRoom(copies, copy.geometry, copy.layers)) fn(index_id, region);
     }
   }
 
@@ -425,12 +376,12 @@ struct GlobalIndex::State {
       loading.parts = std::move(copy.arriving);
       layers = static_cast<uint32_t>(loading.parts->layers().size());
     }
-    if (!MakeRoom(copies, copy.geometry, layers, lock)) return {};
+    if (!budget.MakeRoom(copies, copy.geometry, layers, lock)) return {};
     copy.layers = layers;
     if (copies->GrowthBytes(copy.geometry, layers) > 0) {
       // Makes room for all copies of the geometry that wait for columns, if max_bytes allows it.
       const size_t lacking = copies->Lacking(copy.geometry);
-      if (lacking > 0 && HasRoom(*copies, copy.geometry, lacking)) {
+      if (lacking > 0 && budget.HasRoom(*copies, copy.geometry, lacking)) {
         copies->ReserveLacking(copy.geometry);
       }
     }
@@ -480,8 +431,7 @@ struct GlobalIndex::State {
   }
   bool HasRoomForCells(const Region& region, const CellCopies& cells) const {
     const size_t slots = tables.at(region.table_id).layout.slots();
-    const size_t growth = cells.GrowthBytes(region.slot, slots);
-    return growth == 0 || SizeBytes() + growth <= options.max_bytes;
+    return budget.HasRoomForCells(cells, region.slot, slots);
   }
 
   // Takes a part of the bits of cells; with the last one the copy is used.
@@ -578,12 +528,6 @@ struct GlobalIndex::State {
       }
     }
   }
-
-  size_t SizeBytes() const {
-    size_t size = 0;
-    for (const auto& [id, table] : tables) size += table.SizeBytes();
-    return size;
-  }
 };
 
 GlobalIndex::GlobalIndex(Options options) : state_(std::make_unique<State>(options)) {}
@@ -604,7 +548,7 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
     const Region& region = server.regions.at(region_id);
     const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
     const IndexCopies::Copy& copy = *copies.Find(region.slot);
-    if (!state_->CouldHaveRoom(copies, copy.geometry, copy.layers)) continue;
+    if (!state_->budget.CouldHaveRoom(copies, copy.geometry, copy.layers)) continue;
     auto* wanted = request.add_wanted();
     wanted->set_region_id(region_id);
     wanted->set_index_id(index_id);
@@ -855,7 +799,7 @@ std::vector<uint64_t> GlobalIndex::Routed(uint32_t table_id, const std::vector<u
 GlobalIndex::Stats GlobalIndex::stats(Time now) const {
   std::shared_lock lock(state_->mutex);
   Stats stats{.servers = state_->servers.size(),
-              .matrix_bytes = state_->SizeBytes(),
+              .matrix_bytes = state_->budget.SizeBytes(),
               .max_bytes = state_->options.max_bytes,
               .events = state_->events};
   for (const auto& [name, server] : state_->servers) {
@@ -875,7 +819,7 @@ GlobalIndex::Stats GlobalIndex::stats(Time now) const {
 
 size_t GlobalIndex::SizeBytes() const {
   std::shared_lock lock(state_->mutex);
-  return state_->SizeBytes();
+  return state_->budget.SizeBytes();
 }
 
 }  // namespace tamis
