@@ -7,12 +7,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
-import org.apache.hadoop.hbase.NotServingRegionException;
-import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
 import org.apache.hadoop.hbase.client.CheckAndMutateResult;
@@ -35,8 +34,6 @@ import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.regionserver.ScanType;
-import org.apache.hadoop.hbase.regionserver.ScannerContext;
-import org.apache.hadoop.hbase.regionserver.Shipper;
 import org.apache.hadoop.hbase.regionserver.Store;
 import org.apache.hadoop.hbase.regionserver.compactions.CompactionLifeCycleTracker;
 import org.apache.hadoop.hbase.regionserver.compactions.CompactionRequest;
@@ -46,11 +43,9 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.base.Fault;
-import tamis.compat.Cells;
 import tamis.index.BatchContext;
 import tamis.index.IndexMaintenance;
 import tamis.pb.TableAttributes.TableAttributesRequest;
-import tamis.region.EntryKeys;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.region.TableAttributes;
@@ -69,8 +64,8 @@ import tamis.table.DamagedBytesException;
  */
 public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
+  private static final HookErrors ERRORS = new HookErrors(LOG);
 
-  private static final String VISIBILITY = "VISIBILITY"; // the attribute that HBase's Mutation.setCellVisibility sets
   private RegionServerState state; // null: start() has not set it, or HBase lacks what the jar needs
   private Region region;
   private IndexedTable table;
@@ -149,7 +144,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public void postOpen(ObserverContext<RegionCoprocessorEnvironment> c) {
-    quietly("open a region", () -> {
+    ERRORS.quietly("open a region", () -> {
       if (indexed != null) state.opener.opened(indexed);
     });
   }
@@ -160,21 +155,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
    */
   @Override
   public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
-    quietly("tell that a region closes", () -> {
+    ERRORS.quietly("tell that a region closes", () -> {
       if (indexed != null && !abort) state.opener.closing(indexed);
     });
   }
 
   @Override
   public void postClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
-    quietly("close a region", () -> {
+    ERRORS.quietly("close a region", () -> {
       if (indexed != null) state.opener.closed(indexed, !abort);
     });
   }
 
   @Override
   public void stop(CoprocessorEnvironment environment) {
-    quietly("close a region", () -> {
+    ERRORS.quietly("close a region", () -> {
       if (indexed != null) state.opener.closed(indexed, false);
     });
   }
@@ -185,57 +180,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Errors
 
-  /** The work of a hook that must not throw. */
-  private interface Work {
-    void run() throws Exception;
-  }
-
-  /** Created in advance: when memory has run out, no exception can be created. */
-  private static final DoNotRetryIOException NO_MEMORY =
-      new DoNotRetryIOException("the server has no memory left; a write that was under way may have been carried out");
-  // Created in advance, too: a failure after a commit must be thrown as an exception after which clients do not repeat
-  // the write.
-  private static final DoNotRetryIOException STANDS_UNSEEN =
-      new DoNotRetryIOException("the write was carried out, but searches may not find it: see the server's log");
-  private static final DoNotRetryIOException NOT_ACKNOWLEDGED =
-      new DoNotRetryIOException("coordinators did not acknowledge in time; the write may have been carried out");
-
-  /**
-   * The exception that a hook throws before anything is written: always an IOException, which makes the write fail. If
-   * the closing of the region caused the failure, the client retries where the region opens.
-   */
   private IOException failure(String what, Throwable e) {
-    if (e instanceof IOException) return (IOException) e;
-    try {
-      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
-      Fault.allocate();
-      if (indexed != null && indexed.isLeaving()) {
-        return new NotServingRegionException("cannot " + what + " while the region closes or its server stops: " + e);
-      }
-      LOG.error("Failed to {}", what, e);
-      return new DoNotRetryIOException("cannot " + what + ": " + e, e);
-    } catch (Throwable another) {
-      return NO_MEMORY;
-    }
-  }
-
-  private static void logFailure(String what, Throwable e) {
-    try {
-      Fault.allocate();
-      LOG.error("Failed to {}", what, e);
-    } catch (Throwable another) {
-      // There is no memory to say more.
-    }
-  }
-
-  private static void quietly(String what, Work work) {
-    try {
-      work.run();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    } catch (Throwable e) {
-      logFailure(what, e);
-    }
+    return ERRORS.failure(what, e, indexed);
   }
 
   private static boolean isOwnWork() {
@@ -255,31 +201,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private void check(Mutation mutation) throws IOException {
     refuseUnread();
     if (indexed == null || isOwnWork()) return;
-    if (mutation.getFamilyCellMap().containsKey(IndexedTable.FAMILY)) {
-      throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not written by"
-          + " clients");
-    }
-    if (mutation.getAttribute(VISIBILITY) != null) {
-      throw new DoNotRetryIOException("cells of an indexed table cannot have visibility labels: its indexes and filters"
-          + " would show them to every user that may read the columns");
-    }
-    if (expires(mutation)) {
-      throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"
-          + " hear of it; write without a TTL");
-    }
+    ClientAccess.check(mutation, table);
     IndexMaintenance.keepInLog(mutation);
-  }
-
-  /** True if the mutation has a TTL, or one of its cells has: replication and clients that send tags set those. */
-  private boolean expires(Mutation mutation) {
-    for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
-      if (!table.isOurs(family.getKey())) continue;
-      if (mutation.getTTL() != Long.MAX_VALUE) return true;
-      for (Cell cell : family.getValue()) {
-        if (Cells.hasTags(cell) && Cells.tagOf(cell, TagType.TTL_TAG_TYPE).isPresent()) return true;
-      }
-    }
-    return false;
   }
 
   @Override
@@ -295,11 +218,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preDelete(ObserverContext<RegionCoprocessorEnvironment> c, Delete delete, WALEdit edit, Durability d)
       throws IOException {
     try {
-      // A delete of the whole row arrives as all families, ours among them. A delete that names ours alone must not
-      // become empty: that would mean the whole row.
-      if (indexed != null && !isOwnWork() && delete.getFamilyCellMap().size() > 1) {
-        delete.getFamilyCellMap().remove(IndexedTable.FAMILY);
-      }
+      if (indexed != null && !isOwnWork()) ClientAccess.leaveOutEntries(delete);
       check(delete);
     } catch (Throwable e) {
       throw failure("check a delete", e);
@@ -332,10 +251,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public CheckAndMutateResult preCheckAndMutate(ObserverContext<RegionCoprocessorEnvironment> c, CheckAndMutate check,
       CheckAndMutateResult result) throws IOException {
     try {
-      if (indexed != null && check.getFamily() != null && Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
-        throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
-            + " clients");
-      }
+      if (indexed != null) ClientAccess.check(check);
     } catch (Throwable e) {
       throw failure("check a condition", e);
     }
@@ -406,13 +322,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     try {
       if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
       if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
-      for (Cell cell : edit.getCells()) {
-        byte[] family = org.apache.hadoop.hbase.CellUtil.cloneFamily(cell);
-        boolean ours = table.isOurs(family) || Arrays.equals(family, IndexedTable.FAMILY);
-        if (!ours || Fault.ROW_PROCESSORS_TAKEN.isOn()) continue;
-        throw new DoNotRetryIOException("a row processor cannot write rows of an indexed table: its indexes would not"
-            + " hear of it; write by batchMutate or mutateRowsWithLocks");
-      }
+      ClientAccess.check(edit, table);
     } catch (Throwable e) {
       throw failure("look at what comes into the log", e);
     }
@@ -431,8 +341,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     try {
       if (context.isUnderWay() && success) sequence = IndexMaintenance.after(context);
     } catch (Throwable e) {
-      logFailure("uncount what a write removed", e);
-      failed = STANDS_UNSEEN; // it is unknown which event the write waits for
+      ERRORS.log("uncount what a write removed", e);
+      failed = ERRORS.standsUnseen;
     } finally {
       if (context.isUnderWay()) context.release();
     }
@@ -447,9 +357,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     } catch (IOException e) {
       throw e;
     } catch (Throwable e) {
-      logFailure("wait for coordinators", e);
+      ERRORS.log("wait for coordinators", e);
     }
-    if (!known) throw NOT_ACKNOWLEDGED;
+    if (!known) throw ERRORS.notAcknowledged;
   }
 
   /** Comes at the end of a batch even where another coprocessor's exception left the hook above out. */
@@ -483,16 +393,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     try {
       refuseUnread();
       if (indexed == null) return;
-      boolean concerns = false;
-      for (Pair<byte[], String> file : files) {
-        if (Arrays.equals(file.getFirst(), IndexedTable.FAMILY)) {
-          throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; no files"
-              + " are loaded"
-              + " into it");
-        }
-        concerns |= table.isOurs(file.getFirst());
-      }
-      if (concerns) state.indexes.beforeLoad(indexed);
+      if (ClientAccess.checkLoad(files, table)) state.indexes.beforeLoad(indexed);
     } catch (Throwable e) {
       throw failure("prepare a bulk load", e);
     }
@@ -502,7 +403,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void postBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files,
       Map<byte[], List<Path>> loaded) {
-    quietly("index what was loaded", () -> {
+    ERRORS.quietly("index what was loaded", () -> {
       if (indexed == null) return;
       for (Pair<byte[], String> file : files) {
         if (!table.isOurs(file.getFirst())) continue;
@@ -514,48 +415,11 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Compactions
 
-  /** Drops entries of other regions, of indexes that are no more, and of rows that lie elsewhere since a split. */
-  private static final class Sieve implements InternalScanner, Shipper {
-    private final InternalScanner in;
-    private final IndexedRegion region;
-
-    Sieve(InternalScanner in, IndexedRegion region) {
-      this.in = in;
-      this.region = region;
-    }
-
-    @Override
-    public boolean next(List<Cell> out, ScannerContext context) throws IOException {
-      List<Cell> cells = new ArrayList<>();
-      boolean more = in.next(cells, context);
-      byte[] key = null;
-      boolean garbage = false;
-      for (Cell cell : cells) {
-        if (key == null || !org.apache.hadoop.hbase.CellUtil.matchingRows(cell, key)) {
-          key = org.apache.hadoop.hbase.CellUtil.cloneRow(cell);
-          garbage = region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.GARBAGE;
-        }
-        if (!garbage) out.add(cell);
-      }
-      return more;
-    }
-
-    @Override
-    public void close() throws IOException {
-      in.close();
-    }
-
-    @Override
-    public void shipped() throws IOException {
-      if (in instanceof Shipper) ((Shipper) in).shipped();
-    }
-  }
-
   @Override
   public InternalScanner preCompact(ObserverContext<RegionCoprocessorEnvironment> c, Store store,
       InternalScanner scanner, ScanType type, CompactionLifeCycleTracker tracker, CompactionRequest request) {
     boolean entries = Arrays.equals(store.getColumnFamilyDescriptor().getName(), IndexedTable.FAMILY);
-    return indexed != null && entries ? new Sieve(scanner, indexed) : scanner;
+    return indexed != null && entries ? new EntrySieve(scanner, indexed) : scanner;
   }
 
   // ---- Reads: the entries are hidden
@@ -564,11 +428,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preGetOp(ObserverContext<RegionCoprocessorEnvironment> c, Get get, List<Cell> cells) throws IOException {
     try {
       if (indexed == null) return;
-      if (!get.hasFamilies()) {
-        for (byte[] family : region.getTableDescriptor().getColumnFamilyNames()) get.addFamily(family);
-      }
-      get.getFamilyMap().remove(IndexedTable.FAMILY);
-      if (!get.hasFamilies()) c.bypass(); // no families would mean all
+      Set<byte[]> families = region.getTableDescriptor().getColumnFamilyNames();
+      if (!ClientAccess.leaveOutEntries(get, families)) c.bypass();
     } catch (Throwable e) {
       throw failure("check a get", e);
     }
@@ -577,12 +438,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void preScannerOpen(ObserverContext<RegionCoprocessorEnvironment> c, Scan scan) throws IOException {
     try {
-      if (indexed == null) return;
-      scan.getFamilyMap().remove(IndexedTable.FAMILY);
-      if (!scan.hasFamilies()) {
-        throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
-            + " clients");
-      }
+      if (indexed != null) ClientAccess.leaveOutEntries(scan);
     } catch (Throwable e) {
       throw failure("check a scan", e);
     }
