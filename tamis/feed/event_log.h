@@ -30,7 +30,7 @@ class EventLog {
   explicit EventLog(const Options& options) : options_(options) {}
 
   uint64_t last() const { return last_; }         // number of the last event
-  size_t bytes() const { return bytes_; }         // of the events that are kept
+  size_t bytes() const { return bytes_; }         // bytes of the events that are kept
   size_t size() const { return events_.size(); }  // how many are kept
 
   // Appends an event, sets its number, and returns the number. Throws std::bad_alloc, and then
@@ -44,12 +44,12 @@ class EventLog {
   // A fault, for tests: a region is closed without an event.
   void CloseUntold(uint64_t region_id) { regions_.erase(region_id); }
 
-  // Whether all events behind this number are kept.
-  bool KeepsBehind(uint64_t number) const { return number >= before() && number <= last_; }
-  // Number of the last event that fits in a reply with those behind `number`. REQUIRES:
-  // KeepsBehind(number).
+  // Whether all events after this number are kept.
+  bool KeepsAfter(uint64_t number) const { return number >= before() && number <= last_; }
+  // Number of the last event that fits in a reply with those after `number`. REQUIRES:
+  // KeepsAfter(number).
   uint64_t EndOfReply(uint64_t number) const;
-  // Adds the events behind `number` that fit. REQUIRES: KeepsBehind(number).
+  // Adds the events after `number` that fit. REQUIRES: KeepsAfter(number).
   void AddEvents(uint64_t number, pb::PollReply* reply) const;
   // Adds the whole state, which is small, and never cut.
   void AddState(pb::PollReply* reply) const;

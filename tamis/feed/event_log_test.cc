@@ -48,7 +48,7 @@ class EventLogTest : public testing::Test {
   EventLog log_{{.max_events = 4, .max_event_bytes = 1 << 20, .reply_bytes = 1 << 20}};
 };
 
-TEST_F(EventLogTest, ReplyHasTheEventsBehindANumber) {
+TEST_F(EventLogTest, ReplyHasTheEventsAfterANumber) {
   for (uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(log_.Append(Event(pb::Event::FLIPS, i)), i);
   pb::PollReply reply;
   log_.AddEvents(1, &reply);
@@ -63,10 +63,10 @@ TEST_F(EventLogTest, EventsBeyondTheBoundAreNotKept) {
     log_.ForgetUpTo(0);
   }
   EXPECT_EQ(log_.size(), 4U);
-  EXPECT_FALSE(log_.KeepsBehind(1));
-  EXPECT_TRUE(log_.KeepsBehind(2));
-  EXPECT_TRUE(log_.KeepsBehind(6));
-  EXPECT_FALSE(log_.KeepsBehind(7));
+  EXPECT_FALSE(log_.KeepsAfter(1));
+  EXPECT_TRUE(log_.KeepsAfter(2));
+  EXPECT_TRUE(log_.KeepsAfter(6));
+  EXPECT_FALSE(log_.KeepsAfter(7));
 }
 
 TEST_F(EventLogTest, ForgottenEventsTakeTheirBytes) {
@@ -78,7 +78,7 @@ TEST_F(EventLogTest, ForgottenEventsTakeTheirBytes) {
   EXPECT_EQ(log_.last(), 3U);
 }
 
-TEST_F(EventLogTest, ReplyIsCutBehindOneEventAtLeast) {
+TEST_F(EventLogTest, ReplyIsCutAfterOneEventAtLeast) {
   EventLog log{{.max_events = 9, .max_event_bytes = 1 << 20, .reply_bytes = 1}};
   for (uint64_t i = 1; i <= 3; ++i) log.Append(Event(pb::Event::FLIPS, i));
   EXPECT_EQ(log.EndOfReply(1), 2U);

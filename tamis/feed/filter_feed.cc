@@ -202,7 +202,7 @@ void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
 
 // The coordinator knows this life of the server, and the events that it lacks are kept.
 bool FilterFeed::IsServedByEvents(const pb::PollRequest& request) const {
-  return request.start_code() == start_code_ && log_.KeepsBehind(request.applied());
+  return request.start_code() == start_code_ && log_.KeepsAfter(request.applied());
 }
 
 void FilterFeed::FillEvents(const pb::PollRequest& request, pb::PollReply* reply) {

@@ -8,7 +8,7 @@ import tamis.base.Fault;
 import tamis.region.IndexedRegion;
 
 /**
- * How hooks fail: before a commit by an exception that makes the write fail, behind it by one after which clients do
+ * How hooks fail: before a commit by an exception that makes the write fail, after it by one after which clients do
  * not repeat the write, or by a line in the log alone.
  *
  * Exceptions that may be needed when memory has run out are created in advance, so an instance has to be there before
@@ -20,10 +20,10 @@ final class HookErrors {
     void run() throws Exception;
   }
 
-  /** Behind a commit: it is unknown which event the write waits for. */
+  /** After a commit: it is unknown which event the write waits for. */
   final DoNotRetryIOException standsUnseen =
       new DoNotRetryIOException("the write was carried out, but searches may not find it: see the server's log");
-  /** Behind a commit that coordinators may not know of. */
+  /** After a commit that coordinators may not know of. */
   final DoNotRetryIOException notAcknowledged =
       new DoNotRetryIOException("coordinators did not acknowledge in time; the write may have been carried out");
   private final DoNotRetryIOException noMemory =
