@@ -5,7 +5,12 @@
 namespace tamis::server {
 
 WorkerThreads::WorkerThreads(int threads) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  } catch (...) {  // a thread that runs has to end before the vector does
+    Join();
+    throw;
+  }
 }
 
 void WorkerThreads::Join() {

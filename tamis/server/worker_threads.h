@@ -13,7 +13,7 @@ namespace tamis::server {
 // Threads: safe.
 class WorkerThreads {
  public:
-  explicit WorkerThreads(int threads);
+  explicit WorkerThreads(int threads);  // throws std::system_error when no thread can be started
   ~WorkerThreads() { Join(); }
 
   // An exception of the work is dropped.
