@@ -40,6 +40,7 @@ bool PipedStatements::FindTable() {
 std::optional<PipedStatements::Statement> PipedStatements::Read() {
   if (pending_) return Statement{*std::exchange(pending_, std::nullopt), line_};
   std::string text;
+  bool has_semicolon = false;
   for (std::string line; std::getline(*in_, line);) {
     ++line_;
     line += "\n";
@@ -49,8 +50,11 @@ std::optional<PipedStatements::Statement> PipedStatements::Read() {
       return Statement{text, line_ - 1};
     }
     text += line;
+    // A statement is complete with its semicolon, or with the end of a comment after it.
     // sqlite3_complete reads the whole text: not once for each line of a long statement.
-    if (line.find(';') == std::string::npos) continue;
+    const bool ends = line.find(';') != std::string::npos;
+    has_semicolon = has_semicolon || ends;
+    if (!ends && !(has_semicolon && line.find("*/") != std::string::npos)) continue;
     if (sqlite3_complete(text.c_str()) != 0) return Statement{text, line_};
   }
   if (text.empty()) return std::nullopt;

@@ -96,6 +96,16 @@ class TableStatementsTest(unittest.TestCase):
         lines = "-- one of many lines\n" * 400_000
         self.assertEqual(self.sql("--create", stdin=f"SELECT 1 AS a\n{lines};"), "a\n1\n")
 
+    def test_a_statement_ends_with_a_comment_after_its_semicolon(self):
+        script = "SELECT 1 AS a; /* a\n{}b */\n.format line\nSELECT 2 AS b;\n"
+        for more in ("", "-- c;\n", "it's; */ /* d\n"):
+            with self.subTest(more):
+                self.assertEqual(self.sql("--create", stdin=script.format(more)), "a\n1\nb = 2\n")
+        self.assertEqual(self.sql("--create", stdin="SELECT 1 + /* a;\nb */\n.5 AS a;\n"), "a\n1.5\n")
+        # One read at each end of a comment would take minutes.
+        lines = "/* one of many */\n" * 400_000
+        self.assertEqual(self.sql("--create", stdin=f"SELECT 1 AS a\n{lines};"), "a\n1\n")
+
     def test_a_dot_in_a_comment_is_no_schema_name(self):
         self.sql("-- version 1.0\nCREATE /* see a.b */ TABLE commented(a INTEGER PRIMARY KEY)")
         self.assertEqual(self.run_tamis("table", "list"), "commented\n")
