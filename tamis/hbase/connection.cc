@@ -193,12 +193,22 @@ void Connection::Reconnect() {
 // The KDC may know the server by its other name.
 void Connection::NoTicket(const Status& why) {
   if (first_refusal_.ok()) first_refusal_ = why;
-  if (IsTransient(why.code()) || ++name_ == names_.size()) return Fail(first_refusal_);
+  if (IsTransient(why.code())) return Fail(first_refusal_);
+  if (++name_ == names_.size() && !RenewTickets()) return Fail(first_refusal_);
   Authenticate();
+}
+
+bool Connection::RenewTickets() {
+  if (!refused_ || renewed_ || !options_.login->Renew(address_, tickets_)) return false;
+  renewed_ = true;
+  name_ = 0;
+  first_refusal_ = Status();
+  return true;
 }
 
 void Connection::Exchange(SaslStart start) {
   asked_for_ = start.server.empty() ? names_[name_] : start.server;
+  tickets_ = start.tickets;
   SetConnectTimer(options_.handshake_timeout, "no answer to the login");
   const auto handshake =
       std::make_shared<SaslHandshake>(*transport_, shared_from_this(), std::move(start));
@@ -218,10 +228,8 @@ void Connection::Authenticated(SaslHandshake::Outcome outcome) {
         "the server refuses the login to " + asked_for_ + ": " + outcome.status.message() +
         " (its log says why: " + std::string(options_.login->reasons_of_refusal()) + ")");
     if (first_refusal_.ok()) first_refusal_ = why;
-    if (++name_ == names_.size()) {
-      if (!options_.login->Renew(address_)) return Fail(first_refusal_);
-      name_ = 0;
-    }
+    refused_ = true;
+    if (++name_ == names_.size() && !RenewTickets()) return Fail(first_refusal_);
     return Reconnect();
   }
   if (!outcome.status.ok()) {
@@ -236,7 +244,7 @@ void Connection::Authenticated(SaslHandshake::Outcome outcome) {
         "should be, or allow that by fallback=simple"));
   }
   mechanism_ = std::move(outcome.mechanism);
-  if (mechanism_) options_.login->Accepted(address_, names_[name_]);
+  if (mechanism_) options_.login->Accepted(address_, names_[name_], tickets_);
   Greet();
 }
 

@@ -132,6 +132,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void AskForPrincipal();
   void Reconnect();
   void NoTicket(const Status& why);
+  // Whether to try all names once more, with newer tickets than those that the server refused.
+  bool RenewTickets();
   void Exchange(SaslStart start);
   void Authenticated(SaslHandshake::Outcome outcome);
   void Greet();
@@ -162,6 +164,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::string> names_;
   size_t name_ = 0;
   std::string asked_for_;  // the principal that the server must be
+  uint64_t tickets_ = 0;   // used for the last login
+  bool refused_ = false;   // the server refused a login
+  bool renewed_ = false;   // the tickets
   bool asked_ = false;     // the server was asked which name it has
   Status first_refusal_;
   std::unique_ptr<SaslMechanism> mechanism_;  // not set: no authentication

@@ -154,10 +154,13 @@ std::string UserOf(const std::string& keytab_file, const std::string& cache_name
   return name;
 }
 
-// A name that no other ticket cache in the memory of the process has.
-std::string NewMemoryCache() {
-  static std::atomic<uint64_t> last = 0;
-  return "MEMORY:tamis-" + std::to_string(++last);
+std::atomic<uint64_t> last_cache = 0;
+
+// A name that no other ticket cache in the memory of the process has, which may hold several copies
+// of this library.
+std::string MemoryCacheName(uint64_t number) {
+  return "MEMORY:tamis-" + std::to_string(reinterpret_cast<uintptr_t>(&last_cache)) + "-" +
+         std::to_string(number);
 }
 
 }  // namespace
@@ -168,17 +171,20 @@ class KerberosLogin::TicketCache {
  public:
   explicit TicketCache(const KerberosOptions& options)
       : is_own_(!options.keytab_file.empty()),
-        name_(is_own_ ? NewMemoryCache() : options.ticket_cache) {}
+        number_(++last_cache),
+        name_(is_own_ ? MemoryCacheName(number_) : options.ticket_cache) {}
   ~TicketCache() {
     if (is_own_) Destroy(name_);
   }
   TicketCache(const TicketCache&) = delete;
   TicketCache& operator=(const TicketCache&) = delete;
 
+  uint64_t number() const { return number_; }        // greater than those of earlier caches
   const std::string& name() const { return name_; }  // empty: the system's default
 
  private:
   const bool is_own_;
+  const uint64_t number_;
   const std::string name_;
 };
 
@@ -239,19 +245,20 @@ std::vector<std::string> KerberosLogin::NamesOf(const Address& server,
   std::string second = is_masters ? options_.region_server_principal : options_.master_principal;
   if (first == second) return {first};
   const auto known = accepted_.find(server);
-  if (known != accepted_.end() && known->second == second) std::swap(first, second);
+  if (known != accepted_.end() && known->second.name == second) std::swap(first, second);
   return {first, second};
 }
 
-void KerberosLogin::Accepted(const Address& server, const std::string& name) {
-  accepted_[server] = name;
-  accepting_hosts_.insert(server.host);
+void KerberosLogin::Accepted(const Address& server, const std::string& name, uint64_t tickets) {
+  accepted_[server] = {.name = name, .tickets = tickets};
 }
 
-// The servers of a host have their principals in common, and so their tickets.
-bool KerberosLogin::Renew(const Address& server) {
-  if (options_.keytab_file.empty() || accepting_hosts_.erase(server.host) == 0) return false;
-  renew_ = true;
+bool KerberosLogin::Renew(const Address& server, uint64_t tickets) {
+  if (options_.keytab_file.empty()) return false;
+  if (tickets < wanted_) return true;
+  const auto before = accepted_.find(server);
+  if (before == accepted_.end() || before->second.tickets != tickets) return false;
+  wanted_ = tickets + 1;
   return true;
 }
 
@@ -312,13 +319,22 @@ Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string&
   {
     const std::lock_guard lock(acquiring_);
     if (stopped_) return Cancelled("the client was closed");
-    if (renew_.exchange(false)) cache_ = std::make_shared<const TicketCache>(options_);
+    if (cache_->number() < wanted_) {
+      // Without a KDC the tickets that there are remain good for other servers.
+      auto fresh = std::make_shared<const TicketCache>(options_);
+      const OM_uint32 major = credential.Acquire(user, options_.keytab_file, fresh->name(), &minor);
+      if (!GSS_ERROR(major)) cache_ = std::move(fresh);
+    }
     cache = cache_;
-    const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache->name(), &minor);
-    if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+    if (credential.get() == GSS_C_NO_CREDENTIAL) {
+      const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache->name(), &minor);
+      if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+    }
   }
   parties.server = WithHost(name, server, options_.reverse_dns);
-  return GssapiMechanism::Begin(credential.get(), std::move(parties), options_.protections);
+  auto start = GssapiMechanism::Begin(credential.get(), std::move(parties), options_.protections);
+  if (start.ok()) start->tickets = cache->number();
+  return start;
 }
 
 }  // namespace tamis::hbase

@@ -7,12 +7,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,9 +34,9 @@ class KerberosLogin : public SaslLogin {
   char method() const override { return '\x51'; }
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
   bool IsKnown(const Address& server) const override { return accepted_.contains(server); }
-  void Accepted(const Address& server, const std::string& name) override;
+  void Accepted(const Address& server, const std::string& name, uint64_t tickets) override;
   // With a keytab. Tickets of a ticket cache are the user's.
-  bool Renew(const Address& server) override;
+  bool Renew(const Address& server, uint64_t tickets) override;
   std::string Missing(const Address& server, const std::string& name) const override;
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;
@@ -63,11 +63,14 @@ class KerberosLogin : public SaslLogin {
   const KerberosOptions options_;
   std::mutex acquiring_;  // so that only one thread renews the ticket-granting ticket
   std::shared_ptr<const TicketCache> cache_;  // guarded by acquiring_
-  std::atomic<bool> renew_ = false;           // the next Start takes a new cache
+  std::atomic<uint64_t> wanted_ = 0;  // tickets of a cache with a smaller number are renewed
 
   // of the client's thread
-  std::map<Address, std::string> accepted_;
-  std::set<std::string> accepting_hosts_;  // since their tickets were renewed
+  struct Acceptance {
+    std::string name;
+    uint64_t tickets = 0;  // the number of their cache
+  };
+  std::map<Address, Acceptance> accepted_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

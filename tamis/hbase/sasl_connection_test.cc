@@ -62,8 +62,11 @@ struct FakeLogin : SaslLogin {
     return names;
   }
   bool IsKnown(const Address&) const override { return known; }
-  void Accepted(const Address&, const std::string& name) override { accepted = name; }
-  bool Renew(const Address&) override { return renewals-- > 0; }
+  void Accepted(const Address&, const std::string& name, uint64_t) override { accepted = name; }
+  bool Renew(const Address&, uint64_t tickets) override {
+    EXPECT_EQ(tickets, 7u);
+    return may_renew;
+  }
   std::string Missing(const Address& server, const std::string& name) const override {
     return "no ticket for " + name + " of " + server.host;
   }
@@ -73,7 +76,8 @@ struct FakeLogin : SaslLogin {
     if (!failure.ok() && name == "first") return done(failure);
     done(SaslStart{.mechanism = std::make_unique<MaskingMechanism>(2, wraps),
                    .token = name,
-                   .server = server});
+                   .server = server,
+                   .tickets = 7});
   }
   std::string_view reasons_of_refusal() const override { return "usually it is another one"; }
   bool falls_back() const override { return fallback; }
@@ -82,8 +86,8 @@ struct FakeLogin : SaslLogin {
   bool known = true;
   bool wraps = false;
   bool fallback = false;
-  int renewals = 0;    // so many times refused tickets may be of former times
-  std::string server;  // the principal that was asked for
+  bool may_renew = false;  // refused tickets may be of former times
+  std::string server;      // the principal that was asked for
   Status failure;
   std::string accepted;
 };
@@ -258,7 +262,7 @@ TEST_F(SaslConnectionTest, RefusalTriesTheOtherName) {
 
 TEST_F(SaslConnectionTest, RefusedTicketsAreRenewedOnce) {
   login_->names = {"first", "second"};
-  login_->renewals = 1;
+  login_->may_renew = true;
   login_->server = "hbase/host7@R";
   std::atomic<int> connections = 0;
   std::vector<std::string> names;
@@ -274,6 +278,29 @@ TEST_F(SaslConnectionTest, RefusedTicketsAreRenewedOnce) {
   EXPECT_THAT(reply.status.message(), HasSubstr("refuses the login to hbase/host7@R"));
   EXPECT_EQ(connections, 4);
   EXPECT_THAT(names, testing::ElementsAre("first", "second", "first", "second"));
+}
+
+TEST_F(SaslConnectionTest, RefusedTicketsAreRenewedWhereTheKdcDoesNotKnowTheOtherName) {
+  login_->names = {"second", "first"};
+  login_->failure = FailedPrecondition("the KDC does not know first");
+  login_->may_renew = true;
+  std::atomic<int> connections = 0;
+  const SaslServer server([&](Peer& peer) {
+    if (++connections == 1) {
+      Side(peer, false).TakeFirst();
+      return peer.SendBytes(Refusal("GSS initiate failed"));
+    }
+    Side side(peer, false);
+    if (!side.Handshake()) return;
+    side.TakeHeader();
+    peer.SendBytes(Answer(side.TakeCall(), "yes"));
+    peer.Receive(1);
+  });
+  ConnectTo(server);
+  const Reply reply = Send(MakeCall("Ask"));
+  ASSERT_EQ(reply.outcome, Outcome::kAnswer) << reply.status;
+  EXPECT_EQ(connections, 2);
+  connection_->Close(Cancelled("over"));
 }
 
 std::string Principal(const std::string& name) {

@@ -3,6 +3,7 @@
 // Threads: Begin may be called on any thread; the others on the client's thread only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +20,8 @@ struct SaslStart {
   std::unique_ptr<SaslMechanism> mechanism;
   std::string token;        // the first one, for the server
   std::string server = {};  // the principal that the server must be; empty: the name of NamesOf
+  uint64_t tickets =
+      0;  // the number of the login's tickets that it is from; later ones are greater
 };
 
 class SaslLogin {
@@ -35,11 +38,12 @@ class SaslLogin {
                                            std::string_view service) const = 0;
   // Whether a server accepted a connection under the first of these names.
   virtual bool IsKnown(const Address& server) const = 0;
-  // Records that a server accepted a connection under this name.
-  virtual void Accepted(const Address& server, const std::string& name) = 0;
-  // A server refused the login. Returns true if that may be due to a ticket of former times, and
-  // the next Begin does without it; false until a server of this host has accepted a login again.
-  virtual bool Renew(const Address& server) = 0;
+  // Records that a server accepted a connection under this name, with these tickets.
+  virtual void Accepted(const Address& server, const std::string& name, uint64_t tickets) = 0;
+  // A server refused a login with these tickets. Returns true if that may be since they are of
+  // former times: the server accepted them before, or there are newer ones. The next Begin fetches
+  // newer ones then, if it can.
+  virtual bool Renew(const Address& server, uint64_t tickets) = 0;
   // Says for which thing a Begin that does not end still waits, and what may be done about it.
   virtual std::string Missing(const Address& server, const std::string& name) const = 0;
   // Begins an exchange with a server, which may take long. `wanted` is asked before that; if it

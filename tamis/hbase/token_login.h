@@ -29,8 +29,8 @@ class TokenLogin : public SaslLogin {
   char method() const override { return '\x52'; }
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
   bool IsKnown(const Address&) const override { return true; }
-  void Accepted(const Address&, const std::string&) override {}
-  bool Renew(const Address&) override { return false; }
+  void Accepted(const Address&, const std::string&, uint64_t) override {}
+  bool Renew(const Address&, uint64_t) override { return false; }
   std::string Missing(const Address&, const std::string&) const override {
     return "no id of the cluster, by which a delegation token is chosen,";
   }

@@ -214,7 +214,8 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                      "rows that it acknowledged. HDFS has a fence");
   }
   for (const pb::ListeningCoordinator& one : said.coordinators()) {
-    findings->Fine(subject, "is polled by " + one.user() + " from " + one.host() + ", " +
+    findings->Fine(subject, "is polled" + (one.user().empty() ? "" : " by " + one.user()) +
+                                (one.host().empty() ? "" : " from " + one.host()) + ", " +
                                 std::to_string(one.events_behind()) + " events behind" +
                                 (one.lease_left_ns() == 0 ? ", without a lease" : ""));
   }

@@ -89,7 +89,12 @@ public final class FilterFeed {
    * carries it. When the kept events exceed half of a reply's bytes, parked polls are woken all the same.
    */
   public long append(Event.Builder builder, boolean urgent) {
-    return locked(() -> appendLocked(builder, urgent));
+    lock.lock();
+    try {
+      return appendLocked(builder, urgent); // not by locked(), whose boxed result could find no memory after the event
+    } finally {
+      lock.unlock();
+    }
   }
 
   private <T> T locked(Supplier<T> work) {

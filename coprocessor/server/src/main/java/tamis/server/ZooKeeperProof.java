@@ -75,7 +75,16 @@ final class ZooKeeperProof implements Ownership.Proof {
     try {
       zooKeeper.create(path, new byte[0], rights, mode);
     } catch (KeeperException.NodeExistsException e) {
-      // of an earlier time
+      keepRights(zooKeeper, path, rights);
+    }
+  }
+
+  /** Older versions of the jar made nodes that everybody could delete. */
+  private static void keepRights(ZooKeeper zooKeeper, String path, List<ACL> rights) throws Exception {
+    try {
+      if (!zooKeeper.getACL(path, null).equals(rights)) zooKeeper.setACL(path, rights, -1);
+    } catch (KeeperException.NoAuthException e) {
+      // Somebody else has set them.
     }
   }
 }

@@ -112,6 +112,7 @@ class ZooKeeperProofTest {
     client.addAuthInfo("digest", "hbase:secret".getBytes());
     client.delete("/hbase/rs/s,1,2", -1);
     client.create("/hbase/rs/s,1,2", new byte[0], ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.EPHEMERAL);
+    client.create("/hbase/tamis", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT); // an older jar's
     new ZooKeeperProof(() -> client, "/hbase", "/hbase/rs", "s,1,2").prove();
     try (ZooKeeper stranger = connect()) {
       assertThrows(KeeperException.NoAuthException.class, () -> stranger.delete("/hbase/tamis/s,1,2", -1));
