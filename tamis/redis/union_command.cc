@@ -24,8 +24,15 @@ uint64_t BytesOf(const auto& filters) {
   return bytes;
 }
 
-// A union is trusted if the key held a trusted filter and all sources are trusted. A new filter is
-// not: adds that were sent to its name before found none, as with COPY.
+// A filter without GUARD is believed for want of anything better: it may lack what it was given
+// before a restart. In a union with GUARD it is not trusted.
+bool IsSound(const TrustedFilter& part) {
+  if (!part.metadata().guard) return faults.copies_are_believed;
+  return part.TrustedAt(TimeOfTrust());
+}
+
+// A union with GUARD is trusted if the key held a trusted filter with GUARD and so do all sources.
+// A new filter is not: adds that were sent to its name before found none, as with COPY.
 void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   TamisKey dest = Open(ctx, words, kRead | kWrite);
@@ -73,7 +80,9 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
     metadata.rebuilt_time = std::max(metadata.rebuilt_time, part->metadata().rebuilt_time);
     metadata.rebuilt_running_ms =
         std::max(metadata.rebuilt_running_ms, part->metadata().rebuilt_running_ms);
-    trusted &= !part->metadata().guard || part->TrustedAt(TimeOfTrust());
+  }
+  if (metadata.guard) {
+    trusted &= std::ranges::all_of(parts, [](const auto* part) { return IsSound(*part); });
   }
   ListTrustedKey(ctx, words[1]);
   TrustedFilter filter(std::move(metadata), std::move(united));

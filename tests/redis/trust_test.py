@@ -325,6 +325,22 @@ def union_under_a_name_that_was_missing(words):
         return refused(client, "guard", LATER)
 
 
+def union_with_a_filter_without_guard(words, key, source):
+    """It lost its last adds with the server, which nobody doubts; the union has GUARD, whose answers are certain."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        reserve(client, "plain")
+        assert client("SAVE") == "OK"
+        add(client, "plain", LATER)
+        server.kill()
+        server.start()
+        client = server.client()
+        assert refused(client, "plain", LATER) > 0, "nothing was lost"
+        reserve(client, "guard", "GUARD")
+        assert client("TAMIS.UNION", key, source) == "OK"
+        return refused(client, key, LATER)
+
+
 def erase_of_what_was_lost(words):
     """A row whose add is lost goes: what lies where its add would have lain is another row's."""
     with Server(MODULE, words=words) as server:
@@ -599,6 +615,8 @@ def clients_that_rely_on_it(silent):
 
 def main():
     shown(union_under_a_name_that_was_missing, "copies_are_believed")
+    shown(union_with_a_filter_without_guard, "copies_are_believed", "plain", "guard")
+    shown(union_with_a_filter_without_guard, "copies_are_believed", "guard", "plain")
     for way in ("COPY", "RESTORE", "LOADCHUNK", "UNION"):
         shown(copy_that_takes_the_place, "copies_are_believed", way)
     for way in WAYS_AWAY:
