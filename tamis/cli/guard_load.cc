@@ -165,6 +165,7 @@ Result<Loaded> ReadInto(const GuardArguments& arguments, FilterRebuild* rebuild,
   TAMIS_ASSIGN_OR_RETURN(KeySource::Options options, arguments.Source());
   if (arguments.id != GuardArguments::kNone && arguments.command.empty()) options.query.clear();
   options.marked_end = options.command.empty() && options.query.empty();
+  options.proved = !arguments.proof.empty() || !arguments.query.empty();
   TAMIS_ASSIGN_OR_RETURN(KeySource source, KeySource::Open(options, &guard_cancelled,
                                                            [rebuild] { return rebuild->Keep(); }));
   if (arguments.mark_first) {
@@ -253,6 +254,7 @@ Status Prove(const GuardArguments& arguments, const Loaded& loaded, bool has_mar
     KeySource::Options options;
     options.command = arguments.proof;
     options.as_is = arguments.as_is;
+    options.proved = true;
     TAMIS_ASSIGN_OR_RETURN(options.format, arguments.Format());
     TAMIS_RETURN_IF_ERROR(ProveBy(arguments, "--proof",
                                   KeySource::Open(options, &guard_cancelled, keep), loaded,

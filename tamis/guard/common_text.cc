@@ -39,7 +39,9 @@ void CommonText::Add(std::string_view key) {
 
 std::string CommonText::Frame() const {
   if (keys_ < 2) return "";
-  return IsFrame(beginning_) ? beginning_ : IsFrame(end_) ? end_ : "";
+  // The last characters of base64 are '='.
+  const std::string_view end(end_.data(), end_.find_last_not_of('=') + 1);
+  return IsFrame(beginning_) ? beginning_ : IsFrame(end) ? end_ : "";
 }
 
 char CommonText::Separator() const {

@@ -28,6 +28,13 @@ TEST(CommonTextTest, LettersThatKeysShareAreNoFrame) {
   EXPECT_EQ(Of({"1", "10", "100"}).Frame(), "");
 }
 
+TEST(CommonTextTest, TheEndOfBase64IsNoFrame) {
+  EXPECT_EQ(Of({"YWJjZA==", "YmNkZQ=="}).Frame(), "");
+  EXPECT_EQ(Of({"YWI=", "YmM="}).Frame(), "");
+  EXPECT_EQ(Of({"YWJjZA=='", "YmNkZQ=='"}).Frame(), "=='");
+  EXPECT_EQ(Of({"=YWI", "=abM"}).Frame(), "=");
+}
+
 TEST(CommonTextTest, OneKeySharesNothing) {
   EXPECT_EQ(Of({"id = 1"}).Frame(), "");
   EXPECT_EQ(Of({"a|b"}).Separator(), '\0');

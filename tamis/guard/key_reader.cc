@@ -86,8 +86,10 @@ Result<std::optional<std::string_view>> KeyReader::NextLine() {
 
 Result<std::string_view> KeyReader::Unescape(std::string_view line) {
   unescaped_.clear();
-  if (line.ends_with('\r')) {
-    return Wrong("a carriage return ends its line, as on Windows; COPY prints one as \\r");
+  if (line.ends_with('\r') && !as_is_) {
+    return Wrong(
+        "a carriage return ends its line, as on Windows; COPY prints one as \\r, mysql --batch as "
+        "it stands: say --as-is when it belongs to the key");
   }
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\t') return Wrong("there are two columns; COPY one, the key");
@@ -98,6 +100,11 @@ Result<std::string_view> KeyReader::Unescape(std::string_view line) {
     if (++i == line.size()) return Wrong("a backslash ends it");
     constexpr std::string_view kLetters = "bfnrtv";
     constexpr std::string_view kMeant = "\b\f\n\r\t\v";
+    if (line[i] == '0' && i + 1 < line.size() && DigitOf(line[i + 1], 8) >= 0) {
+      return Wrong(
+          "\\0 before a digit is a zero byte as mysql prints it, or an octal number; print the key "
+          "as it stands, with --format lines or null");
+    }
     const bool hexadecimal = line[i] == 'x' && i + 1 < line.size() && DigitOf(line[i + 1], 16) >= 0;
     if (const size_t letter = kLetters.find(line[i]); letter != kLetters.npos) {
       unescaped_ += kMeant[letter];

@@ -30,14 +30,16 @@ class KeyReader {
 
   // Reads what `file` gives until its end or, with `marked_end`, until the line "\.", which must
   // come. Reading stops soon after `cancelled` becomes true, and when `while_waiting` fails, which
-  // is called before each read and several times a second while there is nothing to read.
+  // is called before each read and several times a second while there is nothing to read. `as_is`:
+  // a carriage return at the end of a line belongs to its key in kCopy, too.
   KeyReader(int file, Format format, bool marked_end, const std::atomic<bool>* cancelled,
-            std::function<Status()> while_waiting = nullptr)
+            std::function<Status()> while_waiting = nullptr, bool as_is = false)
       : file_(file),
         format_(format),
         marked_end_(marked_end),
         cancelled_(cancelled),
-        while_waiting_(std::move(while_waiting)) {}
+        while_waiting_(std::move(while_waiting)),
+        as_is_(as_is) {}
 
   // The next key, valid until the next call; nullopt at the end.
   Result<std::optional<std::string_view>> Next();
@@ -61,6 +63,7 @@ class KeyReader {
   bool marked_end_;
   const std::atomic<bool>* cancelled_;
   std::function<Status()> while_waiting_;
+  bool as_is_;
   std::vector<char> buffer_;
   size_t begin_ = 0;  // begin of the bytes in buffer_ that Next has not returned yet
   size_t end_ = 0;

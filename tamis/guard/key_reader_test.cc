@@ -16,7 +16,7 @@ struct Read {
   uint64_t nulls = 0;
 };
 
-Read ReadAll(const std::string& text, Format format, bool marked_end = false) {
+Read ReadAll(const std::string& text, Format format, bool marked_end = false, bool as_is = false) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   std::thread writer([&] {
@@ -28,7 +28,7 @@ Read ReadAll(const std::string& text, Format format, bool marked_end = false) {
     close(ends[1]);
   });
   const std::atomic<bool> cancelled = false;
-  KeyReader reader(ends[0], format, marked_end, &cancelled);
+  KeyReader reader(ends[0], format, marked_end, &cancelled, nullptr, as_is);
   Read read;
   while (true) {
     const auto key = reader.Next();
@@ -75,6 +75,27 @@ TEST(KeyReaderTest, ABackslashIsNotGuessed) {
 TEST(KeyReaderTest, ACopiedLineEndsWithoutACarriageReturn) {
   EXPECT_EQ(ReadAll("a\nb\r\nc\n", Format::kCopy).status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(ReadAll("a\\r\nb\rc\n", Format::kCopy).keys, (Keys{"a\r", "b\rc"}));
+  EXPECT_NE(ReadAll("b\r\n", Format::kCopy).status.message().find("--as-is"), std::string::npos);
+}
+
+TEST(KeyReaderTest, ACarriageReturnMayBelongToACopiedKey) {
+  const Read read = ReadAll("a\nb\r\nc\\r\n", Format::kCopy, false, true);
+  EXPECT_TRUE(read.status.ok()) << read.status.message();
+  EXPECT_EQ(read.keys, (Keys{"a", "b\r", "c\r"}));
+}
+
+// mysql prints a zero byte as \0; the next byte of the key may be a digit.
+TEST(KeyReaderTest, AZeroByteBeforeADigitIsNotGuessed) {
+  EXPECT_EQ(ReadAll("a\\0b\\0\n", Format::kCopy, false, true).keys,
+            (Keys{std::string("a\0b\0", 4)}));
+  EXPECT_EQ(ReadAll("a\\08\n", Format::kCopy, false, true).keys, (Keys{std::string("a\0"
+                                                                                   "8",
+                                                                                   3)}));
+  for (const bool as_is : {false, true}) {
+    const Status status = ReadAll("a\\012\n", Format::kCopy, false, as_is).status;
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    EXPECT_NE(status.message().find("zero byte"), std::string::npos) << status.message();
+  }
 }
 
 TEST(KeyReaderTest, CopyIsUnescaped) {

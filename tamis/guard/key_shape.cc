@@ -44,8 +44,9 @@ bool IsDrawn(std::string_view key) {
   return key.starts_with("\xe2\x94") || key.starts_with("\xe2\x95");
 }
 
-// "1,2,3": several numbers in one line.
+// "1,2,3": several numbers in one line. A few with blanks may be a telephone number.
 bool IsListOfNumbers(std::string_view key) {
+  constexpr auto kFewBlanks = 9;
   const size_t separator = key.find_first_of(" ,;|\t");
   if (separator == key.npos) return false;
   const char one = key[separator];
@@ -54,7 +55,7 @@ bool IsListOfNumbers(std::string_view key) {
     if (!IsDigit(c) && (c != one || !was_digit)) return false;
     was_digit = IsDigit(c);
   }
-  return was_digit;
+  return was_digit && (one != ' ' || std::ranges::count(key, one) >= kFewBlanks);
 }
 
 // "7:x", "7) x", "7. x", "7<tab>x" as the seventh line.
@@ -69,6 +70,14 @@ bool BeginsWithItsNumber(std::string_view key, uint64_t number) {
 
 // Zero bytes, blanks and carriage returns have messages of their own.
 bool IsControl(char c) { return (c > 0 && c < ' ' && !IsBlank(c) && c != '\r') || c == '\x7f'; }
+
+// Whether the key is no text: a number or UUID in binary, printed as it stands. Programs draw
+// colours with the character ESC.
+bool IsBytes(std::string_view key) {
+  constexpr char kEscape = '\x1b';
+  return key.find('\0') != key.npos || FindInvalidUtf8(key) != key.npos ||
+         std::ranges::any_of(key, [](char c) { return IsControl(c) && c != kEscape; });
+}
 
 std::string AsLines() { return ": --format lines says that it is part of the key"; }
 
@@ -142,7 +151,7 @@ Status KeyShape::Add(std::string_view key) {
   }
   if ((plain_ || copy_) && FindInvalidUtf8(key) != key.npos) {
     return refuse("bytes that are no UTF-8, as of another character set or a compressed file" +
-                  AsLines());
+                  (plain_ ? AsLines() : ""));
   }
   if (plain_ && std::ranges::any_of(key, IsControl))
     return refuse("a control character" + AsLines());
@@ -164,6 +173,7 @@ Status KeyShape::Add(std::string_view key) {
       return refuse(NameOf(frame) + AsLines());
     }
   }
+  if (!plain_ && !copy_ && IsBytes(key)) ++binary_;
   counted_ = counted_ && BeginsWithItsNumber(key, others_ + (is_first ? 1 : 2));
   if (is_first) {
     first_ = key;
@@ -183,6 +193,11 @@ void KeyShape::AddToCommon(std::string_view key) {
   number_form_.Add(key);
 }
 
+bool KeyShape::IsBinary() const { return binary_ * 2 > others_ + 1; }
+
+// Few keys share some text by chance: the first and the last one must have it, too.
+bool KeyShape::FewKeys() const { return others_ + 1 < 8; }
+
 // If there are few keys, the last one and the first one count, too.
 Status KeyShape::FinishCommon() const {
   KeyShape all = *this;
@@ -191,9 +206,17 @@ Status KeyShape::FinishCommon() const {
   // A head or foot is no number.
   if (IsDigit(first_.front())) all.number_form_.Add(first_);
   if (others_ > 0 && IsDigit(last_.front())) all.number_form_.Add(last_);
-  if (const std::string frame = all.common_.Frame(); !frame.empty()) {
+  // The first and the last may have it within other text, as in JSON.
+  const auto framed_alike = [&](const std::string& frame) {
+    return !FewKeys() || (first_.find(frame) != first_.npos && last_.find(frame) != last_.npos);
+  };
+  if (const std::string frame = all.common_.Frame(); !frame.empty() && framed_alike(frame)) {
     return Refuse("every key has " + ShownKey(frame) + " before or behind it, such as " +
                   ShownKey(last_));
+  }
+  if (others_ > 0 && FewKeys()) {
+    all.common_.Add(first_);
+    all.common_.Add(last_);
   }
   if (all.common_.Separator() != '\0') {
     return Refuse("every key has " + ShownKey(std::string(1, all.common_.Separator())) +
@@ -211,7 +234,8 @@ Status KeyShape::Finish() const {
   if (others_ == 0 && IsListOfNumbers(first_)) {
     return Refuse("the only key, " + ShownKey(first_) + ", looks like several of them");
   }
-  if (counted_ && others_ >= 2) {
+  constexpr uint64_t kFewLines = 9;  // parts of keys may count, too
+  if (counted_ && others_ >= kFewLines) {
     return Refuse("every key begins with the number of its line, such as " + ShownKey(last_));
   }
   if (IsRuler(last_)) return Refuse("the last key is a line, " + ShownKey(last_));
@@ -222,6 +246,7 @@ Status KeyShape::Finish() const {
                     ShownKey(last_));
     }
   }
+  if (IsBinary()) return Status::Ok();
   if (others_ >= 2 && width_ >= 2 && padded_) {
     return Refuse("all keys are " + std::to_string(width_) +
                   " bytes wide and filled with blanks, such as " + ShownKey(last_));
@@ -230,7 +255,7 @@ Status KeyShape::Finish() const {
   if (others_ >= 2 && !first_is_number_ && numbers_ == others_) {
     return Refuse("the first key, " + ShownKey(first_) + ", looks like a head of numbers");
   }
-  return FinishCommon();
+  return proved_ && !plain_ ? Status::Ok() : FinishCommon();
 }
 
 }  // namespace tamis

@@ -21,9 +21,12 @@ namespace tamis {
 class KeyShape {
  public:
   // In the plain format each line has to be bare. Other formats say that a line is meant as it
-  // stands: there a frame is one that all lines have.
-  explicit KeyShape(KeyReader::Format format)
-      : plain_(format == KeyReader::Format::kPlain), copy_(format == KeyReader::Format::kCopy) {}
+  // stands: there a frame is one that all lines have. `proved`: the keys are compared with those of
+  // another source (--proof, --query), so that in these formats text in all keys belongs to them.
+  explicit KeyShape(KeyReader::Format format, bool proved = false)
+      : plain_(format == KeyReader::Format::kPlain),
+        copy_(format == KeyReader::Format::kCopy),
+        proved_(proved) {}
 
   // kDataLoss: this key has a frame, alone or seen together with the keys before it.
   Status Add(std::string_view key);
@@ -36,16 +39,20 @@ class KeyShape {
   Status AddFirst(std::string_view key) const;
   void AddToCommon(std::string_view key);
   Status FinishCommon() const;
+  bool IsBinary() const;
+  bool FewKeys() const;
   static bool Has(Frame frame, std::string_view key);
 
   bool plain_;
   bool copy_;
+  bool proved_;
   uint64_t keys_ = 0;
   uint64_t others_ = 0;            // keys that are not empty, without the first of these
   uint64_t framed_[kFrames] = {};  // how many of the others have each frame
   bool first_framed_[kFrames] = {};
   bool first_is_number_ = false;
   uint64_t numbers_ = 0;  // numbers among the others
+  uint64_t binary_ = 0;   // keys with bytes that no text has
   size_t width_ = 0;      // the width of each of the others; 0 = they differ
   bool padded_ = false;   // one of these begins or ends with a blank
   bool counted_ = true;   // each key begins with its number and a separator

@@ -13,36 +13,49 @@ using Keys = std::vector<std::string>;
 
 constexpr Format kAll[] = {Format::kPlain, Format::kLines, Format::kNull, Format::kCopy};
 
-Status Judge(const Keys& keys, Format format) {
-  KeyShape shape(format);
+constexpr Format kWhole[] = {Format::kLines, Format::kNull, Format::kCopy};
+
+Status Judge(const Keys& keys, Format format, bool proved = false) {
+  KeyShape shape(format, proved);
   for (const std::string& key : keys) TAMIS_RETURN_IF_ERROR(shape.Add(key));
   return shape.Finish();
 }
 
 TEST(KeyShapeTest, BareKeysPass) {
   for (const Format format : kAll) {
-    for (const Keys& keys : {Keys{},
-                             Keys{""},
-                             Keys{"1"},
-                             Keys{"1", "2", "3"},
-                             Keys{"a", "", "b c"},
-                             Keys{"ab", "cd", "ef"},
-                             Keys{"a,", "b", "c;"},
-                             Keys{"-5", "-7"},
-                             Keys{"1", "{2}", "3"},
-                             Keys{"a", "1", "2", "x"},
-                             Keys{"user:1", "user:2", "user:3"},
-                             Keys{"row 1", "row 2", "row 3"},
-                             Keys{"a@b.c", "d@b.c", "e@b.c"},
-                             Keys{"/a/1.html", "/a/2.html", "/a/3.html"},
-                             Keys{"1.234", "2.500", "7.125"},
-                             Keys{"1.5", "2.0", "3.0"},
-                             Keys{"1e5", "ab", "c3"},
-                             Keys{"x,y"},
-                             Keys{"Doe, J", "Roe"},
-                             Keys{"1", "2", "10", "1000"},
-                             Keys{"1.1", "2.1", "3.1"},
-                             Keys{"ключ1", "ключ2", "ключ3"}}) {
+    for (const Keys& keys :
+         {Keys{},
+          Keys{""},
+          Keys{"1"},
+          Keys{"1", "2", "3"},
+          Keys{"a", "", "b c"},
+          Keys{"ab", "cd", "ef"},
+          Keys{"a,", "b", "c;"},
+          Keys{"-5", "-7"},
+          Keys{"1", "{2}", "3"},
+          Keys{"a", "1", "2", "x"},
+          Keys{"user:1", "user:2", "user:3"},
+          Keys{"row 1", "row 2", "row 3"},
+          Keys{"a@b.c", "d@b.c", "e@b.c"},
+          Keys{"/a/1.html", "/a/2.html", "/a/3.html"},
+          Keys{"1.234", "2.500", "7.125"},
+          Keys{"1.5", "2.0", "3.0"},
+          Keys{"1e5", "ab", "c3"},
+          Keys{"x,y"},
+          Keys{"Doe, J", "Roe"},
+          Keys{"1", "2", "10", "1000"},
+          Keys{"1.1", "2.1", "3.1"},
+          Keys{"admin", "Doe, J", "Roe, K"},
+          Keys{"Doe, J", "Roe, K", "admin"},
+          Keys{"a@b.c", "<d@e.f>", "<g@e.f>", "h@e.f"},
+          Keys{"1:admin", "2:user", "3:guest"},
+          Keys{"06 12 34 56 78"},
+          Keys{"192.168.100.100", "192.168.100.101", "192.168.100.200"},
+          Keys{"1_100", "1_101", "2_100"},
+          Keys{"600 123 456", "600 123 457"},
+          Keys{"2024E0001", "2024E0002"},
+          Keys{"MDEyMzQ1Njc4OWFiY2RlZg==", "MTIzNDU2Nzg5MGFiY2RlZg==", "ZmVkY2JhOTg3NjU0MzIxMA=="},
+          Keys{"ключ1", "ключ2", "ключ3"}}) {
       EXPECT_TRUE(Judge(keys, format).ok()) << Judge(keys, format).message();
     }
   }
@@ -90,19 +103,22 @@ TEST(KeyShapeTest, AFrameOfAllKeysIsRefused) {
       {"INSERT INTO t VALUES(1);", "INSERT INTO t VALUES(2);"},
       {"*************************** 1. row ***************************", "1"},  // mysql \\G
       {"id: 1", "id: 2", "id: 3"},
-      {"│ 1 │", "│ 2 │", "└───┘"},  // psql -t, unicode
-      {"<table>", "<tr>", "1"},     // psql -H
-      {"     1\tx", "     2\ty"},   // cat -n
-      {"1:7", "2:8", "3:9"},        // grep -n
-      {"1) \"a\"", "2) \"b\""},     // redis-cli
-      {"1\xc2\xa0", "2\xc2\xa0"},   // no-break spaces
+      {"rows", "id: 1", "id: 2", "id: 3", "id: 4", "id: 5", "id: 6", "id: 7"},
+      {"rows", "1,x", "2,x", "3,x", "4,x", "5,x", "6,x", "7,x"},
+      {"1,x", "2;,x", "3;,x", "4,x"},
+      {"│ 1 │", "│ 2 │", "└───┘"},                                              // psql -t, unicode
+      {"<table>", "<tr>", "1"},                                                 // psql -H
+      {"     1\tx", "     2\ty"},                                               // cat -n
+      {"1:7", "2:8", "3:9", "4:1", "5:1", "6:2", "7:x", "8:y", "9:z", "10:7"},  // grep -n
+      {"1) \"a\"", "2) \"b\""},                                                 // redis-cli
+      {"1\xc2\xa0", "2\xc2\xa0"},                                               // no-break spaces
       {"\x1b[31m1\x1b[0m", "\x1b[31m2\x1b[0m"},
-      {"7", "999", "1,000"},    // by a locale
-      {"7", "1.000", "1.001"},  //
-      {"1.0", "2.0", "3.0"},    // a column that was read as floating point
-      {"1.2E+09", "1.3E+09"},   // a spreadsheet
-      {"1,2,3"},                // all of them in one line
-      {"1 2"},                  //
+      {"7", "999", "1,000"},     // by a locale
+      {"7", "1.000", "1.001"},   //
+      {"1.0", "2.0", "3.0"},     // a column that was read as floating point
+      {"1.2E+09", "1.3E+09"},    // a spreadsheet
+      {"1,2,3"},                 // all of them in one line
+      {"1 2 3 4 5 6 7 8 9 10"},  //
   };
   for (const Keys& keys : wrong) {
     for (const Format format : kAll) {
@@ -129,6 +145,65 @@ TEST(KeyShapeTest, APlainKeyIsText) {
   }
   EXPECT_FALSE(Judge({"x", "caf\xe9"}, Format::kCopy).ok());
   EXPECT_TRUE(Judge({"x", "a\x0b\r", "y"}, Format::kCopy).ok());
+}
+
+// Bytes of one beginning, such as the time in a UUIDv7, and any bytes behind it.
+Keys Binary(size_t count, const std::string& beginning) {
+  Keys keys;
+  for (size_t i = 0; i < count; ++i) {
+    std::string key = beginning;
+    for (size_t j = 0; j < 8; ++j) key += static_cast<char>(1 + (i * 37 + j * 101) % 255);
+    keys.push_back(key + "\xfe" + static_cast<char>(1 + i % 255));
+  }
+  return keys;
+}
+
+TEST(KeyShapeTest, BytesThatAreNoTextHaveNoFrame) {
+  for (const Keys& keys :
+       {Binary(300, "\x01\x9a"), Binary(300, "\x01\x9a,="), Binary(3, "\x01\x9a"),
+        Binary(300, std::string("\0\0\x01", 3)), Binary(300, std::string("\0;|", 3))}) {
+    EXPECT_TRUE(Judge(keys, Format::kLines).ok()) << Judge(keys, Format::kLines).message();
+    EXPECT_FALSE(Judge(keys, Format::kPlain).ok());
+    EXPECT_FALSE(Judge(keys, Format::kCopy).ok());
+  }
+  Keys text;
+  for (int i = 0; i < 10; ++i)
+    text.push_back("id = " + std::string(i % 4 == 3 ? "\xe9" : "x") + std::to_string(i));
+  EXPECT_FALSE(Judge(text, Format::kLines).ok()) << "some keys of another character set";
+  const Keys windows = {"\x01\x02\r", "\x01\x03\r", "\x01\x04\r"};
+  EXPECT_FALSE(Judge(windows, Format::kLines).ok());
+}
+
+TEST(KeyShapeTest, CopyIsNotToBeReadAsLines) {
+  const Status status = Judge({"caf\xe9"}, Format::kCopy);
+  EXPECT_NE(status.message().find("no UTF-8"), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find("--format lines"), std::string::npos)
+      << "a backslash would be read as it is escaped: " << status.message();
+}
+
+TEST(KeyShapeTest, AProofSettlesWhatBelongsToTheKeys) {
+  const Keys legitimate[] = {
+      {"/item?id=1", "/item?id=2", "/item?id=3"},
+      {"uid=a,ou=x,dc=b", "uid=c,ou=x,dc=b", "uid=d,ou=x,dc=b"},
+      {"{user}:1", "{user}:2", "{user}:3"},
+      {"<1@a.b>", "<2@a.b>", "<3@a.b>"},
+      {"$2b$10$aa", "$2b$10$bb", "$2b$10$cc"},
+      {"C:\\a", "C:\\b", "C:\\c"},
+      {"Doe, J", "Roe, K", "Poe, E"},
+      {"42|7", "42|8", "43|1"},
+      {"8.0", "9.0", "10.0"},
+  };
+  for (const Keys& keys : legitimate) {
+    EXPECT_FALSE(Judge(keys, Format::kPlain, true).ok()) << keys.front();
+    for (const Format format : kWhole) {
+      EXPECT_TRUE(Judge(keys, format, true).ok()) << Judge(keys, format, true).message();
+      EXPECT_FALSE(Judge(keys, format).ok()) << keys.front();
+    }
+  }
+  for (const Keys& keys :
+       {Keys{"1\r", "2\r", "3\r"}, Keys{"   1", "  22", ""}, Keys{"id", "1", "2", "3"}}) {
+    for (const Format format : kWhole) EXPECT_FALSE(Judge(keys, format, true).ok()) << keys.front();
+  }
 }
 
 TEST(KeyShapeTest, AMessageIsText) {

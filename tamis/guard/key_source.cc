@@ -39,17 +39,17 @@ Result<KeySource> KeySource::Open(const Options& options, const std::atomic<bool
                     std::move(while_waiting));
   }
   std::optional<KeyShape> shape;
-  if (!options.as_is) shape.emplace(options.format);
+  if (!options.as_is) shape.emplace(options.format, options.proved);
   std::optional<ChildProcess> child;
   if (!options.command.empty()) {
     TAMIS_ASSIGN_OR_RETURN(ChildProcess started, ChildProcess::StartShell(options.command));
     child.emplace(std::move(started));
   }
   const int file = child ? child->output() : STDIN_FILENO;
-  return KeySource(
-      std::move(child),
-      KeyReader(file, options.format, options.marked_end, cancelled, std::move(while_waiting)),
-      std::move(shape));
+  return KeySource(std::move(child),
+                   KeyReader(file, options.format, options.marked_end, cancelled,
+                             std::move(while_waiting), options.as_is),
+                   std::move(shape));
 }
 
 Result<KeySource> KeySource::OpenSample(const std::string& query, const std::string& database,

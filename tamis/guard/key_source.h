@@ -29,6 +29,7 @@ class KeySource {
     KeyReader::Format format = KeyReader::Format::kPlain;
     bool marked_end = false;  // standard input ends with "\."
     bool as_is = false;       // a frame belongs to the keys
+    bool proved = false;      // see KeyShape
   };
 
   // `while_waiting`: see KeyReader.

@@ -11,24 +11,39 @@ size_t DigitsOf(std::string_view text) {
   return static_cast<size_t>(std::ranges::find_if_not(text, IsDigit) - text.begin());
 }
 
-// How many separators of groups are in the number; 0: it has no groups. `point`: they are points.
-size_t GroupsOf(std::string_view text, bool* point) {
+// The groups of three digits behind the first digits of a number; 0: it has none.
+struct Groups {
+  uint64_t count = 0;
+  std::string_view separator;
+};
+
+Groups GroupsOf(std::string_view text) {
   constexpr std::string_view kSeparators[] = {
       ",", ".", "'", "_", " ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x99"};
   const size_t first = DigitsOf(text);
-  if (first < 1 || first > 3) return 0;
+  if (first < 1 || first > 3) return {};
   text.remove_prefix(first);
   for (const std::string_view separator : kSeparators) {
-    size_t groups = 0;
+    Groups groups = {0, separator};
     std::string_view rest = text;
     while (rest.starts_with(separator) && DigitsOf(rest.substr(separator.size())) == 3) {
       rest.remove_prefix(separator.size() + 3);
-      ++groups;
+      ++groups.count;
     }
-    *point = separator == ".";
-    if (groups > 0 && rest.empty()) return groups;
+    if (groups.count > 0 && rest.empty()) return groups;
   }
-  return 0;
+  return {};
+}
+
+// "192.168.100.101", a number of `groups`.
+bool IsAddress(std::string_view text, const Groups& groups) {
+  if (groups.count != 3 || groups.separator != ".") return false;
+  int part = 0;
+  for (const char c : text) {
+    part = IsDigit(c) ? part * 10 + (c - '0') : 0;
+    if (part > 255) return false;
+  }
+  return true;
 }
 
 // "1.2E+09", "5e3".
@@ -68,24 +83,32 @@ void NumberForm::Add(std::string_view key) {
     }
     return;
   }
-  bool point = false;
-  const size_t groups = GroupsOf(key, &point);
+  const Groups groups = GroupsOf(key);
   const bool zeros = HasFractionOfZeros(key);
   const bool exponent = HasExponent(key);
-  groups_ += groups > 0 ? 1 : 0;
-  several_ += groups > 1 || (groups == 1 && !point) ? 1 : 0;
+  if (groups.count > 0) {
+    const bool joins = groups.separator == "_" || groups.separator == " ";
+    const bool fraction = groups.separator == "." && groups.count == 1;
+    least_groups_ = groups_ == 0 ? groups.count : std::min(least_groups_, groups.count);
+    most_groups_ = std::max(most_groups_, groups.count);
+    ++groups_;
+    several_ += joins || fraction ? 0 : 1;
+    addresses_ += IsAddress(key, groups) ? 1 : 0;
+  }
   zeros_ += zeros ? 1 : 0;
   exponents_ += exponent ? 1 : 0;
-  others_ = groups == 0 && !zeros && !exponent;
+  signed_exponents_ += exponent && key.find_first_of(".+-") != key.npos ? 1 : 0;
+  others_ = groups.count == 0 && !zeros && !exponent;
 }
 
 std::string_view NumberForm::Fault() const {
   if (others_ || keys_ < 2) return "";
   if (zeros_ == keys_) return "a fraction of zeros";
-  if (exponents_ == keys_) return "an exponent";
+  if (exponents_ == keys_ && signed_exponents_ > 0) return "an exponent";
+  if (groups_ + short_ != keys_ || addresses_ == keys_) return "";
   // A single group after a point may be a fraction, unless other numbers have none.
-  const bool grouped = several_ > 0 || (groups_ > 0 && short_ > 0);
-  return grouped && groups_ + short_ == keys_ ? "digits in groups" : "";
+  const bool grouped = several_ > 0 || (groups_ > 0 && short_ > 0) || least_groups_ != most_groups_;
+  return grouped ? "digits in groups" : "";
 }
 
 }  // namespace tamis

@@ -18,10 +18,15 @@ class NumberForm {
   uint64_t keys_ = 0;
   uint64_t short_ = 0;    // numbers of at most three digits
   uint64_t groups_ = 0;   // with groups of three digits, as a fraction may be, too
-  uint64_t several_ = 0;  // these with several separators, or one that is no point
-  uint64_t zeros_ = 0;    // with a fraction of zeros
+  uint64_t several_ = 0;  // these with several separators, or one that is no point; others than the
+                          // blank and '_', which also join the parts of a key
+  uint64_t addresses_ = 0;     // these that are IPv4, too
+  uint64_t least_groups_ = 0;  // the least and the most groups of one number
+  uint64_t most_groups_ = 0;
+  uint64_t zeros_ = 0;  // with a fraction of zeros
   uint64_t exponents_ = 0;
-  bool others_ = false;  // keys in none of these forms
+  uint64_t signed_exponents_ = 0;  // these with a point or a sign; 2024E1 may be a code
+  bool others_ = false;            // keys in none of these forms
 };
 
 }  // namespace tamis

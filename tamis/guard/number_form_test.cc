@@ -31,6 +31,28 @@ TEST(NumberFormTest, DigitsInGroups) {
   EXPECT_EQ(FaultOf({"7", "1,000", "x"}), "");
 }
 
+TEST(NumberFormTest, AddressesAreNoGroups) {
+  EXPECT_EQ(FaultOf({"192.168.100.100", "10.100.200.255"}), "");
+  EXPECT_EQ(FaultOf({"1.168.100.100", "1.168.100.256"}), "digits in groups");
+  EXPECT_EQ(FaultOf({"1.168.100.100", "1.168.100.100.100"}), "digits in groups");
+  EXPECT_EQ(FaultOf({"7", "1.168.100.100"}), "digits in groups");
+}
+
+TEST(NumberFormTest, GroupsOfOneCountMayBeParts) {
+  for (const std::string separator : {"_", " "}) {
+    const auto joined = [&](const char* a, const char* b) { return a + separator + b; };
+    EXPECT_EQ(FaultOf({joined("1", "100"), joined("2", "100")}), "") << separator;
+    EXPECT_EQ(FaultOf({joined("600", joined("123", "456").c_str()),
+                       joined("600", joined("123", "457").c_str())}),
+              "")
+        << separator;
+    EXPECT_EQ(FaultOf({joined("1", "100"), joined("1", joined("000", "100").c_str())}),
+              "digits in groups")
+        << separator;
+    EXPECT_EQ(FaultOf({"7", joined("1", "100")}), "digits in groups") << separator;
+  }
+}
+
 TEST(NumberFormTest, FractionsOfZeros) {
   EXPECT_EQ(FaultOf({"1.0", "20.0"}), "a fraction of zeros");
   EXPECT_EQ(FaultOf({"-1.00", "2000.00"}), "a fraction of zeros");
@@ -42,6 +64,9 @@ TEST(NumberFormTest, FractionsOfZeros) {
 TEST(NumberFormTest, Exponents) {
   EXPECT_EQ(FaultOf({"1.2E+09", "3e5"}), "an exponent");
   EXPECT_EQ(FaultOf({"1e-5", "2.E7"}), "an exponent");
+  EXPECT_EQ(FaultOf({"2024E0001", "2024E0002"}), "") << "codes";
+  EXPECT_EQ(FaultOf({"2e5", "3e+5"}), "an exponent");
+  EXPECT_EQ(FaultOf({"-2e5", "3e5"}), "");
   EXPECT_EQ(FaultOf({"1e5", "12"}), "");
   EXPECT_EQ(FaultOf({"1e5", "1e5f"}), "");
   EXPECT_EQ(FaultOf({"1e", "1e"}), "");
