@@ -232,8 +232,12 @@ Status TableStatements::CreateIndex(const std::string& sql, bool* done) {
   ScratchDatabase scratch;
   TAMIS_RETURN_IF_ERROR(scratch.Mirror(tables, false));
   if (const Status status = scratch.Run(sql); !status.ok()) {
-    // SQLite itself would say only that a table of the store is a virtual one.
-    if (status.message().starts_with("no such table")) return Status::Ok();
+    // SQLite itself would say only that a table of the store is a virtual one. It alone knows the
+    // databases that are attached.
+    if (status.message().starts_with("no such table") ||
+        status.message().starts_with("unknown database")) {
+      return Status::Ok();
+    }
     return status.WithContext("cannot create the index");
   }
   const bool unless_exists = scratch.Run(sql).ok();

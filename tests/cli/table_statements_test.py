@@ -188,6 +188,14 @@ class TableStatementsTest(unittest.TestCase):
         self.refused("CREATE INDEX i ON t(c)", "cannot create the index", "no such column: c")
         self.refused("CREATE TEMP TABLE own(x); CREATE INDEX i ON own(y)", "no such column: y")
 
+    def test_an_index_of_an_attached_database_is_refused_by_sqlite(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
+        attach = f"ATTACH '{os.path.join(self.directory.name, 'copy.sqlite')}' AS copy; "
+        self.sql(attach + "CREATE TABLE copy.u(a); CREATE INDEX copy.i ON u(a)")
+        self.refused(attach + "CREATE INDEX copy.j ON t(a)", "no such table: copy.t")
+        self.refused(attach + "CREATE INDEX copy.j ON u(z)", "no such column: z")
+        self.refused("CREATE INDEX copy.j ON t(a)", "unknown database copy")
+
     def test_views_and_triggers_that_would_be_lost_are_refused(self):
         self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
         self.refused("CREATE VIEW v AS SELECT a FROM t", "CREATE TEMP VIEW")
