@@ -184,11 +184,20 @@ bool Connection::IsRolledBack(const char* statement, const Status& status) const
 }
 
 Status Connection::CheckCommitted() const {
-  if (sqlite3_get_autocommit(db_) != 0 || sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
-    return Status::Ok();
+  if (sqlite3_get_autocommit(db_) != 0) return Status::Ok();
+  const std::string begin = "the transaction was not committed: ";
+  const std::string remedy = "; write COMMIT after them";
+  if (session_->HasUnsentWrites()) {
+    return FailedPrecondition(begin + "its writes are dropped" + remedy);
   }
-  return FailedPrecondition(
-      "the transaction was not committed: its writes are dropped; write COMMIT behind them");
+  for (int i = 0; const char* name = sqlite3_db_name(db_, i); ++i) {
+    const char* file = sqlite3_db_filename(db_, name);
+    if (file == nullptr || *file == '\0') continue;  // it ends with this program
+    if (sqlite3_txn_state(db_, name) != SQLITE_TXN_WRITE) continue;
+    return FailedPrecondition(begin + "any writes to the attached database \"" + name +
+                              "\" are dropped" + remedy);
+  }
+  return Status::Ok();
 }
 
 Status Connection::RunBound(const std::string& sql, const std::vector<Value>& values,

@@ -51,7 +51,8 @@ class Connection {
   // One statement with values bound to its ?s, from text or NULL.
   Status RunBound(const std::string& sql, const std::vector<Value>& values, const RowSink& sink);
 
-  // For the end of a program: an error where writes of a transaction still wait for a COMMIT.
+  // For the end of a program: an error where writes of a transaction still wait for a COMMIT. BEGIN
+  // IMMEDIATE alone counts as a write to each attached file.
   Status CheckCommitted() const;
 
   // Waits until the filters of all regions are known here, or the time is over: a search before

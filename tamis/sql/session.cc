@@ -5,6 +5,7 @@
 #include "tamis/cluster/await_index.h"
 #include "tamis/cluster/await_job.h"
 #include "tamis/query/define_table.h"
+#include "tamis/sql/write_buffer.h"
 
 namespace tamis {
 namespace {
@@ -23,6 +24,11 @@ Status Session::CheckOpen() const {
   if (engine != nullptr) return Status::Ok();
   if (!open) return FailedPrecondition("there is no store yet; CREATE TABLE makes it");
   return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
+}
+
+bool Session::HasUnsentWrites() const {
+  return std::ranges::any_of(write_buffers,
+                             [](const WriteBuffer* writes) { return writes->size() > 0; });
 }
 
 void Session::Note(Explain search) {

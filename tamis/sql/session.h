@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "tamis/sql/gathered_groups.h"
 
 namespace tamis {
+
+class WriteBuffer;
 
 // The pointers keep everything alive that they stand on.
 struct SessionStore {
@@ -54,9 +57,13 @@ struct Session {
 
   // The tables as they were declared to SQLite, by name.
   std::map<std::string, SchemaPtr> declared;
+  // The write buffers of these tables.
+  std::set<const WriteBuffer*> write_buffers;
 
   // kFailedPrecondition, with what to do, while no store is open.
   Status CheckOpen() const;
+  // Writes wait for COMMIT, or for the end of the statement.
+  bool HasUnsentWrites() const;
   // Leaves the Explain in `searches`, if they are set.
   void Note(Explain search);
 

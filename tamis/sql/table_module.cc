@@ -139,6 +139,7 @@ int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite
   table->session = session;
   table->schema = *std::move(schema);
   session->declared[name] = table->schema;
+  session->write_buffers.insert(&table->writes);
   *out = table.release();
   return SQLITE_OK;
 }
@@ -159,7 +160,9 @@ int ConnectExisting(sqlite3* db, void* client, int argc, const char* const* argv
 
 // xDisconnect: the connection closes, or forgets the table. Changes nothing in the store.
 int Disconnect(sqlite3_vtab* vtab) noexcept {
-  delete TableOf(vtab);
+  Table* table = TableOf(vtab);
+  table->session->write_buffers.erase(&table->writes);
+  delete table;
   return SQLITE_OK;
 }
 

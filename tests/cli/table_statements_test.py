@@ -70,6 +70,22 @@ class TableStatementsTest(unittest.TestCase):
         self.sql("BEGIN; INSERT INTO t VALUES (1); ROLLBACK")
         self.sql("BEGIN; INSERT INTO t VALUES (1)", "COMMIT")
 
+    def test_a_transaction_without_writes_may_stay_open(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY)")
+        self.assertEqual(self.sql("BEGIN IMMEDIATE; SELECT count(*) FROM t"), "count(*)\n0\n")
+        self.sql("SAVEPOINT s; INSERT INTO t VALUES (1); ROLLBACK TO s")
+        self.sql("BEGIN; CREATE TEMP TABLE own(x); INSERT INTO own VALUES (1)")
+        self.sql("BEGIN; CREATE TABLE u(a INTEGER PRIMARY KEY)")
+        self.refused("BEGIN; DELETE FROM t; INSERT INTO u VALUES (1)", "its writes are dropped")
+        self.assertEqual(self.sql("SELECT count(*) FROM u"), "count(*)\n0\n")
+
+    def test_a_write_to_an_attached_database_without_a_commit_is_an_error(self):
+        attach = f"ATTACH '{os.path.join(self.directory.name, 'other.sqlite')}' AS \"o'\"; "
+        self.sql("--create", attach + "CREATE TABLE \"o'\".kept(x); BEGIN; SELECT * FROM kept")
+        self.refused(attach + "BEGIN; INSERT INTO kept VALUES (7)", "not committed",
+                     "to the attached database \"o'\"", "COMMIT")
+        self.assertEqual(self.sql(attach + "SELECT count(*) FROM kept"), "count(*)\n0\n")
+
     def test_tables_made_in_a_transaction_outlive_its_rollback(self):
         create = "CREATE TABLE {}(a INTEGER PRIMARY KEY)"
         self.assertEqual(self.sql("BEGIN", create.format("t"), "INSERT INTO t VALUES (1)", "ROLLBACK",
