@@ -94,8 +94,19 @@ void AnswerCapabilities(const ClusterAdmin& admin, const StoreCallPtr& to) {
   Send(to, answer);
 }
 
+void AnswerStatus(ClusterAdmin* admin, bool may_administer, const StoreCallPtr& to) {
+  admin->GetStatus(Filled<ClusterStatus>(
+      to, [may_administer](const ClusterStatus& status, pb::ClusterAnswer* answer) {
+        for (const ServerStatus& server : status.servers) {
+          ToMessage(may_administer ? server : WithoutIdentities(server), answer->add_servers());
+        }
+        answer->set_pending_work(status.pending_work);
+      }));
+}
+
 // A call that changes nothing; false: it is another one.
-bool Look(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& to) {
+bool Look(OpenedStore* store, bool may_administer, const pb::ClusterCall& call,
+          const StoreCallPtr& to) {
   Engine& engine = store->engine();
   switch (call.call_case()) {
     case pb::ClusterCall::kListServers:
@@ -138,13 +149,7 @@ bool Look(OpenedStore* store, const pb::ClusterCall& call, const StoreCallPtr& t
           }));
       return true;
     case pb::ClusterCall::kStatus:
-      store->admin().GetStatus(
-          Filled<ClusterStatus>(to, [](const ClusterStatus& status, pb::ClusterAnswer* answer) {
-            for (const ServerStatus& server : status.servers) {
-              ToMessage(server, answer->add_servers());
-            }
-            answer->set_pending_work(status.pending_work);
-          }));
+      AnswerStatus(&store->admin(), may_administer, to);
       return true;
     case pb::ClusterCall::kGetJob:
       store->admin().GetJob(call.get_job(),
@@ -277,12 +282,20 @@ void ChangeCluster(OpenedStore* store, const pb::ClusterCall& call, const StoreC
 
 }  // namespace
 
+ServerStatus WithoutIdentities(ServerStatus status) {
+  for (CoordinatorStatus& coordinator : status.coordinators) {
+    coordinator = {.events_behind = coordinator.events_behind,
+                   .lease_left = coordinator.lease_left};
+  }
+  return status;
+}
+
 void ClusterCalls::Answer(const StoreCallPtr& call) {
   pb::ClusterCall message;
   if (!message.ParseFromString(call->request().body)) {
     return call->Answer(InvalidArgument("cannot read the request: its body is no ClusterCall"));
   }
-  if (!Look(store_, message, call)) {
+  if (!Look(store_, may_administer_, message, call)) {
     if (!may_administer_) {
       return call->Answer(
           Problem(403, FailedPrecondition("this server does not change tables, indexes, regions or "

@@ -10,10 +10,13 @@
 
 namespace tamis::server {
 
+// Leaves the number, user and host of each coordinator out.
+ServerStatus WithoutIdentities(ServerStatus status);
+
 class ClusterCalls {
  public:
   // The store must outlive this object. Calls that change or load the cluster are refused unless
-  // `may_administer`.
+  // `may_administer`, and the status of servers is answered WithoutIdentities.
   ClusterCalls(OpenedStore* store, bool may_administer)
       : store_(store), may_administer_(may_administer) {}
 

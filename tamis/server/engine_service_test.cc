@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tamis/remote/messages.h"
+#include "tamis/server/cluster_calls.h"
 #include "tamis/server/tamis_server.h"
 #include "tamis/server/testing/http_client.h"
 
@@ -295,6 +296,45 @@ TEST_F(EngineServiceTest, ReadOnlyServerRefusesWritesAndAdministration) {
   EXPECT_EQ(change.status, 403);
   EXPECT_THAT(Detail(change), HasSubstr("--admin"));
   EXPECT_TRUE(store_->engine().Table("t").ok());
+}
+
+// Servers of an embedded store do not know users and hosts.
+TEST(WithoutIdentities, KeepsTheLagAndTheLeaseOfEachCoordinator) {
+  const CoordinatorStatus known = {.coordinator = 1,
+                                   .events_behind = 2,
+                                   .lease_left = std::chrono::milliseconds(3),
+                                   .user = "alice",
+                                   .host = "10.0.0.1"};
+  const ServerStatus status =
+      WithoutIdentities({.info = {.name = "rs1"}, .searches = 4, .coordinators = {known, known}});
+  EXPECT_EQ(status.info.name, "rs1");
+  EXPECT_EQ(status.searches, 4u);
+  ASSERT_EQ(status.coordinators.size(), 2u);
+  for (const CoordinatorStatus& coordinator : status.coordinators) {
+    EXPECT_EQ(coordinator.coordinator, 0u);
+    EXPECT_EQ(coordinator.events_behind, 2u);
+    EXPECT_EQ(coordinator.lease_left, std::chrono::milliseconds(3));
+    EXPECT_EQ(coordinator.user, "");
+    EXPECT_EQ(coordinator.host, "");
+  }
+}
+
+TEST_F(EngineServiceTest, StatusNamesCoordinatorsOnlyToAdministrators) {
+  ASSERT_TRUE(store_->engine().WaitUntilRouted(*table_, std::chrono::seconds(60)));
+  for (const bool may_administer : {false, true}) {
+    TamisServer::Options options;
+    options.may_administer = may_administer;
+    Start(options);
+    pb::ClusterCall call;
+    call.mutable_status();
+    pb::ClusterAnswer answer;
+    ASSERT_TRUE(answer.ParseFromString(Post("/v1/cluster", call).body));
+    ASSERT_EQ(answer.servers_size(), 2);
+    for (const pb::ServerState& server : answer.servers()) {
+      ASSERT_EQ(server.coordinators_size(), 1);
+      EXPECT_EQ(server.coordinators(0).coordinator() != 0, may_administer);
+    }
+  }
 }
 
 TEST_F(EngineServiceTest, ARequestForATableThatWasMadeAnewIsNotFound) {
