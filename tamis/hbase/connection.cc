@@ -392,7 +392,7 @@ Status Connection::WhyBroken(const boost::system::error_code& error) {
   return Unavailable(
       why + " before its first answer (is there a " + options_.service +
       " on this port, of a master (16000) or region server (16020), not ZooKeeper's (2181)" +
-      (transport_->has_tls() ? "?)" : "? Does it require TLS?)"));
+      (transport_->has_tls() ? "?)" : "? Does it require TLS or Kerberos?)"));
 }
 
 Status Connection::Unreadable(Status why) {

@@ -198,7 +198,7 @@ TEST(KeyFormatTest, PartsReadAsTheyAreWritten) {
   refused(Type::kText, "width=x", "no number");
   refused(Type::kInt64, "long:width=8", "only text and bytes");
   refused(Type::kInt64, "long:rest", "fixed width");
-  refused(Type::kDouble, "text:rest", "many texts");
+  refused(Type::kDouble, "text:rest", "several spellings");
   refused(Type::kInt64, "longer", "there is no encoding");
 }
 

@@ -99,7 +99,7 @@ TEST_F(TlsOnHBaseTest, TablesIndexesAndSqlWorkOverTls) {
 
 TEST_F(TlsOnHBaseTest, RefusedClientsGetTheReason) {
   const Status plain = Refusal({});
-  EXPECT_THAT(plain.message(), HasSubstr("Does it require TLS?"));
+  EXPECT_THAT(plain.message(), HasSubstr("Does it require TLS or Kerberos?"));
 
   Status untrusted = Refusal(hbase::TlsOptions{.certificate_file = tls_.certificate_file});
   EXPECT_EQ(untrusted.code(), StatusCode::kFailedPrecondition);
