@@ -208,7 +208,8 @@ TEST_F(TlsTest, ReportsThatOnlyOneSideUsesTls) {
 
   TlsFront front(server_.address(), {.identity_file = here_});
   ConnectTo(front.address(), {});
-  EXPECT_THAT(Send(MakeCall("Ask")).ToStatus().message(), HasSubstr("Does it require TLS or Kerberos?"));
+  EXPECT_THAT(Send(MakeCall("Ask")).ToStatus().message(),
+              HasSubstr("Does it require TLS or Kerberos?"));
 }
 
 // A port that accepts connections and never answers.
