@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "tamis/cli/table_statements.h"
@@ -10,14 +10,18 @@
 namespace tamis {
 namespace {
 
-// Nothing but empty lines and comments.
-bool IsBlank(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t begin = line.find_first_not_of(" \t\r");
-    if (begin != std::string::npos && line.compare(begin, 2, "--") != 0) return false;
+// Nothing but blanks and complete comments.
+bool IsBlank(std::string_view text) {
+  while (true) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return true;
+    text.remove_prefix(begin);
+    const bool is_line = text.starts_with("--");
+    if (!is_line && !text.starts_with("/*")) return false;
+    const size_t end = is_line ? text.find('\n') : text.find("*/", 2);
+    if (end == std::string_view::npos) return is_line;
+    text.remove_prefix(is_line ? end : end + 2);
   }
-  return true;
 }
 
 }  // namespace

@@ -112,6 +112,12 @@ class TableStatementsTest(unittest.TestCase):
         lines = "-- one of many lines\n" * 400_000
         self.assertEqual(self.sql("--create", stdin=f"SELECT 1 AS a\n{lines};"), "a\n1\n")
 
+    def test_a_command_may_follow_a_comment(self):
+        for comment in ("-- a\n", "/* a\n.b */\n", "/* a */ -- b\n\n", "/**/\n"):
+            with self.subTest(comment):
+                script = comment + ".format csv\nSELECT 1 AS b;\n"
+                self.assertEqual(self.run_tamis("sql", "--create", stdin=script), "b\n1\n")
+
     def test_a_statement_ends_with_a_comment_after_its_semicolon(self):
         script = "SELECT 1 AS a; /* a\n{}b */\n.format line\nSELECT 2 AS b;\n"
         for more in ("", "-- c;\n", "it's; */ /* d\n"):
