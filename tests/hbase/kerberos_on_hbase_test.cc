@@ -452,7 +452,9 @@ TEST_F(KerberosOnHBaseTest, ProgramNeedsOnlyATicketAndTheSite) {
                         "SELECT id FROM orders WHERE customer = 'kim' ORDER BY id"}),
             "id\n1\n3\n");
   program.Do({"check", "orders"});
-  program.Do({"doctor"});
+  // Only an administrator is told who polls.
+  EXPECT_THAT(program.Do({"doctor"}), HasSubstr("is polled by ada from 127.0.0.1"));
+  EXPECT_THAT(program.Do({"status"}), Not(HasSubstr("from 127.0.0.1")));
 
   const Program other(TAMIS_PROGRAM, "hbase:///secured?site=" + Site() + "&user=other@TAMIS.TEST" +
                                          "&keytab=" + Kdc("other.keytab"));

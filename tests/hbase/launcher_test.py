@@ -135,7 +135,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
         self.assertIn("one of authentication, integrity, privacy",
                       self.refused("start", "--kerberos", "privacy,secrecy"))
-        self.assertIn("does not go with --hdfs", self.refused("start", "--kerberos", "privacy", "--hdfs"))
+        self.assertIn("does not go with --cuts", self.refused("start", "--kerberos", "privacy", "--cuts"))
         self.assertIn("without --kerberos", self.refused("kadmin", "listprincs"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
 
