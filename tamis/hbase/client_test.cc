@@ -730,10 +730,11 @@ TEST_F(ScanTest, FullWindowDoesNotMakeTheServerSuspect) {
   client->Exec("t", "a", {.service = "s", .method = "m", .timeout = std::chrono::seconds(60)},
                [](const auto&) {});
   while (cluster_.server(1).calls("ExecService") == 0) std::this_thread::yield();
-  // The pending call fills the window until the operation's deadline.
+  // The pending call fills the window until its deadline, a moment before that of the scan, whose
+  // call may be sent in this moment.
   const auto keys = Keys(*client, {});
   EXPECT_FALSE(keys.ok());
-  EXPECT_EQ(cluster_.server(1).calls("Scan"), 0);
+  EXPECT_LE(cluster_.server(1).calls("Scan"), 1);
   EXPECT_EQ(client->counts().meta_lookups, 1u);
 }
 
