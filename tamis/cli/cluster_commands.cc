@@ -44,11 +44,6 @@ Status ListServers(Connection* connection, const Options& options) {
   return Query(connection, options, "SELECT * FROM tamis_servers", {});
 }
 
-Result<std::vector<TableSchema>> ListTables(Connection* connection) {
-  return connection->session()->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
-}
-
 Result<std::vector<RegionInfo>> RegionsOf(Connection* connection, const TableSchema& table) {
   return connection->session()->Ask<std::vector<RegionInfo>>(
       [&](Cluster& cluster, auto done) { cluster.ListRegions(table.name, {}, std::move(done)); });
@@ -56,7 +51,7 @@ Result<std::vector<RegionInfo>> RegionsOf(Connection* connection, const TableSch
 
 // The region's table, so that a split key can be encoded.
 Result<TableSchema> TableOfRegion(Connection* connection, RegionId region) {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, ListTables(connection));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Tables());
   for (const TableSchema& table : tables) {
     TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
     for (const RegionInfo& info : regions) {
@@ -129,7 +124,7 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                                                          [](ClusterAdmin& admin, auto done) {
                                                            admin.GetStatus(std::move(done));
                                                          }));
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, ListTables(connection));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Tables());
   auto json = nlohmann::ordered_json{{"store", connection->store_name()},
                                      {"pending_work", status.pending_work}};
   auto& servers = json["servers"] = nlohmann::ordered_json::array();

@@ -62,8 +62,7 @@ Connection::~Connection() {
 }
 
 void Connection::WaitUntilRouted(Duration timeout) {
-  const auto tables = session_->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  const auto tables = session_->Tables();
   if (!tables.ok()) return;
   const Time until = engine().executor().Now() + timeout;
   for (const TableSchema& table : *tables) {

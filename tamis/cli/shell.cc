@@ -137,10 +137,7 @@ Status Shell::RunCommand(const std::string& line) {
     options_.explain = argument == "on";
   } else if (command == ".tables" || command == ".schema") {
     TAMIS_RETURN_IF_ERROR(connection_->CheckStore());
-    TAMIS_ASSIGN_OR_RETURN(const auto tables, connection_->session()->Ask<std::vector<TableSchema>>(
-                                                  [](Cluster& cluster, auto done) {
-                                                    cluster.ListTables(std::move(done));
-                                                  }));
+    TAMIS_ASSIGN_OR_RETURN(const auto tables, connection_->session()->Tables());
     for (const TableSchema& table : tables) {
       if (!argument.empty() && table.name != argument) continue;
       std::printf("%s\n", (command == ".tables" ? table.name : table.ToString()).c_str());
@@ -171,8 +168,7 @@ void Shell::PrintTotal() const {
 
 Names Shell::Tables() const {
   if (!connection_->CheckStore().ok()) return {};
-  const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  const auto tables = connection_->session()->Tables();
   Names names;
   if (!tables.ok()) return names;
   for (const TableSchema& table : *tables) names.push_back(table.name);
@@ -198,8 +194,7 @@ Names Shell::SqlWords() const {
     if (sqlite3_keyword_name(i, &word, &size) == SQLITE_OK) words.emplace(word, size);
   }
   if (connection_->CheckStore().ok()) {
-    const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
-        [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+    const auto tables = connection_->session()->Tables();
     if (!tables.ok()) return {words.begin(), words.end()};
     for (const TableSchema& table : *tables) {
       words.insert(table.name);

@@ -32,13 +32,8 @@ struct Options {
   DropOptions drop;
 };
 
-Result<std::vector<TableSchema>> AllTables(Connection* connection) {
-  return connection->session()->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
-}
-
 Status ListTables(Connection* connection, const Options&) {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, AllTables(connection));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Tables());
   for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
   const auto unnamed = connection->session()->Change<std::vector<std::string>>(
       [](ClusterAdmin& admin, auto done) { admin.ListUnnamedTables(std::move(done)); });
@@ -270,7 +265,7 @@ Status RefitCells(Connection* connection, const Options& options) {
   if (!options.table.empty()) {
     TAMIS_ASSIGN_OR_RETURN(schemas.emplace_back(), connection->engine().Table(options.table));
   } else {
-    TAMIS_ASSIGN_OR_RETURN(auto tables, AllTables(connection));
+    TAMIS_ASSIGN_OR_RETURN(auto tables, connection->session()->Tables());
     for (TableSchema& table : tables) {
       schemas.push_back(std::make_shared<const TableSchema>(std::move(table)));
     }

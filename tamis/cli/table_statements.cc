@@ -60,8 +60,7 @@ Status RefuseToCopy(const std::vector<std::string>& words) {
 
 Result<std::vector<TableSchema>> TablesOf(Session* session) {
   if (session->engine == nullptr) return std::vector<TableSchema>();  // no store yet
-  return session->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  return session->Tables();
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ Wait Session::Patience() const {
   return {.deadline = engine->executor().Now() + kPatience, .cancelled = &cancelled};
 }
 
+Result<std::vector<TableSchema>> Session::Tables() {
+  return Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+}
+
 Result<SchemaPtr> Session::Define(const TableSchema& definition) {
   if (!engine->Table(definition.name).ok()) TAMIS_RETURN_IF_ERROR(CheckAdmin());
   return DefineTable(engine.get(), admin.get(), definition, Patience());

@@ -100,6 +100,8 @@ struct Session {
     return AwaitStatus(&engine->executor(), {.cancelled = &cancelled},
                        [&](auto done) { call(*admin, std::move(done)); });
   }
+  // The schemas of all tables.
+  Result<std::vector<TableSchema>> Tables();
   // The table, made unless it is there (define_table.h).
   Result<SchemaPtr> Define(const TableSchema& definition);
   // The job once it has ended, however long that takes.
