@@ -200,29 +200,30 @@ bool KeyShape::FewKeys() const { return others_ + 1 < 8; }
 
 // If there are few keys, the last one and the first one count, too.
 Status KeyShape::FinishCommon() const {
-  KeyShape all = *this;
-  if (all.common_.keys() < 2 && others_ > 0) all.common_.Add(last_);
-  if (all.common_.keys() < 2) all.common_.Add(first_);
+  CommonText common = common_;
+  NumberForm number_form = number_form_;
+  if (common.keys() < 2 && others_ > 0) common.Add(last_);
+  if (common.keys() < 2) common.Add(first_);
   // A head or foot is no number.
-  if (IsDigit(first_.front())) all.number_form_.Add(first_);
-  if (others_ > 0 && IsDigit(last_.front())) all.number_form_.Add(last_);
+  if (IsDigit(first_.front())) number_form.Add(first_);
+  if (others_ > 0 && IsDigit(last_.front())) number_form.Add(last_);
   // The first and the last may have it within other text, as in JSON.
   const auto framed_alike = [&](const std::string& frame) {
     return !FewKeys() || (first_.find(frame) != first_.npos && last_.find(frame) != last_.npos);
   };
-  if (const std::string frame = all.common_.Frame(); !frame.empty() && framed_alike(frame)) {
+  if (const std::string frame = common.Frame(); !frame.empty() && framed_alike(frame)) {
     return Refuse("every key has " + ShownKey(frame) + " before or behind it, such as " +
                   ShownKey(last_));
   }
   if (others_ > 0 && FewKeys()) {
-    all.common_.Add(first_);
-    all.common_.Add(last_);
+    common.Add(first_);
+    common.Add(last_);
   }
-  if (all.common_.Separator() != '\0') {
-    return Refuse("every key has " + ShownKey(std::string(1, all.common_.Separator())) +
+  if (common.Separator() != '\0') {
+    return Refuse("every key has " + ShownKey(std::string(1, common.Separator())) +
                   " within, as several columns have, such as " + ShownKey(last_));
   }
-  if (const std::string_view fault = all.number_form_.Fault(); !fault.empty()) {
+  if (const std::string_view fault = number_form.Fault(); !fault.empty()) {
     return Refuse("the keys are numbers with " + std::string(fault) + ", such as " +
                   ShownKey(last_));
   }
