@@ -156,6 +156,17 @@ class Side {
   std::string first_;
 };
 
+// Lets a client log in, and answers one call. Returns the first token of the client; empty: the
+// login failed.
+std::string LogInAndAnswer(Peer& peer) {
+  Side side(peer, false);
+  if (!side.Handshake()) return "";
+  side.TakeHeader();
+  peer.SendBytes(Answer(side.TakeCall(), "yes"));
+  peer.Receive(1);
+  return side.first().substr(6);
+}
+
 class SaslConnectionTest : public ConnectionTest {
  protected:
   void ConnectTo(const SaslServer& server) {
@@ -290,11 +301,7 @@ TEST_F(SaslConnectionTest, RefusedTicketsAreRenewedWhereTheKdcDoesNotKnowTheOthe
       Side(peer, false).TakeFirst();
       return peer.SendBytes(Refusal("GSS initiate failed"));
     }
-    Side side(peer, false);
-    if (!side.Handshake()) return;
-    side.TakeHeader();
-    peer.SendBytes(Answer(side.TakeCall(), "yes"));
-    peer.Receive(1);
+    LogInAndAnswer(peer);
   });
   ConnectTo(server);
   const Reply reply = Send(MakeCall("Ask"));
@@ -316,15 +323,6 @@ class PrincipalQuestionTest : public SaslConnectionTest {
     login_->known = false;
     login_->names = {"hbase/_HOST@R", "hmaster/_HOST@R"};
   }
-  // Serves a call after the handshake; returns the name of the login.
-  static std::string Serve(Peer& peer) {
-    Side side(peer, false);
-    if (!side.Handshake()) return "";
-    side.TakeHeader();
-    peer.SendBytes(Answer(side.TakeCall(), "yes"));
-    peer.Receive(1);
-    return side.first().substr(6);
-  }
   void ExpectAnswer(const SaslServer& server) {
     ConnectTo(server);
     const Reply reply = Send(MakeCall("Ask"));
@@ -338,7 +336,7 @@ TEST_F(PrincipalQuestionTest, AnswerDecidesWhichNameIsTried) {
   const SaslServer server([&](Peer& peer) {
     EXPECT_EQ(peer.Receive(6), "Securi");
     peer.SendBytes(Principal("hmaster/host7.example.com@R"));
-    name.set_value(Serve(peer));
+    name.set_value(LogInAndAnswer(peer));
   });
   ExpectAnswer(server);
   EXPECT_EQ(name.get_future().get(), "hmaster/_HOST@R");
@@ -348,7 +346,7 @@ TEST_F(PrincipalQuestionTest, AnswerDecidesWhichNameIsTried) {
 TEST_F(PrincipalQuestionTest, AnswerThatIsNeitherNameLeavesBothToTry) {
   std::atomic<int> connections = 0;
   const SaslServer server([&](Peer& peer) {
-    if (++connections == 2) return void(Serve(peer));
+    if (++connections == 2) return void(LogInAndAnswer(peer));
     EXPECT_EQ(peer.Receive(6), "Securi");
     peer.SendBytes(Principal("root"));
     Side(peer, false).TakeFirst();
@@ -362,7 +360,7 @@ TEST_F(PrincipalQuestionTest, AnswerThatIsNeitherNameLeavesBothToTry) {
 TEST_F(PrincipalQuestionTest, ServerThatClosesAtTheQuestionIsConnectedAgain) {
   std::atomic<int> connections = 0;
   const SaslServer server([&](Peer& peer) {
-    if (++connections == 2) return void(Serve(peer));
+    if (++connections == 2) return void(LogInAndAnswer(peer));
     peer.Receive(6);
     peer.Throw(0xffffffff, "ipc.FatalConnectionException", "Expected HEADER=HBas", true);
   });
@@ -398,13 +396,7 @@ TEST_F(PrincipalQuestionTest, NamesStandForPrincipalsOfTheirServiceAndRealm) {
 TEST_F(SaslConnectionTest, NameUnknownToTheKdcTriesTheOtherOne) {
   login_->names = {"first", "second"};
   login_->failure = FailedPrecondition("the KDC does not know first");
-  const SaslServer server([&](Peer& peer) {
-    Side side(peer, false);
-    if (!side.Handshake()) return;
-    side.TakeHeader();
-    peer.SendBytes(Answer(side.TakeCall(), "yes"));
-    peer.Receive(1);
-  });
+  const SaslServer server([&](Peer& peer) { LogInAndAnswer(peer); });
   ConnectTo(server);
   const Reply reply = Send(MakeCall("Ask"));
   ASSERT_EQ(reply.outcome, Outcome::kAnswer) << reply.status;

@@ -111,7 +111,7 @@ TEST(RecordReaderTest, NamesWithAByteZeroAreAnError) {
 }
 
 // The parser of JSON ends at a byte 0.
-TEST(RecordReaderTest, NothingBehindAByteZeroIsLost) {
+TEST(RecordReaderTest, RecordWithBytesAfterAZeroByteIsAnError) {
   EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\0{\"a\":2}\n{\"a\":3}\n{\"a\":4}\0"s),
               ElementsAre(HasSubstr("line 1: it is not JSON at byte 8"), "2: a=3",
                           HasSubstr("line 3: it is not JSON at byte 8")));

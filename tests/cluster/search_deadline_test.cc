@@ -173,6 +173,23 @@ class SearchDeadlineTest : public testing::Test {
   }
 
   const std::filesystem::path directory_;
+  // By a scan, by an equality and by a range of an index.
+  void ExpectTheSameWorkOfEachAccess() {
+    {
+      SCOPED_TRACE("a scan");
+      ExpectTheSameWork(Equal(kPlain, 7));
+    }
+    {
+      SCOPED_TRACE("an equality");
+      ExpectTheSameWork(Predicate::And({Equal(kGroup, 1), Equal(kPlain, 7)}));
+    }
+    {
+      SCOPED_TRACE("a range");
+      ExpectTheSameWork(Predicate::And(
+          {Predicate::Compare(kGroup, Predicate::Op::kGe, Value::Int64(0)), Equal(kPlain, 7)}));
+    }
+  }
+
   SimExecutor executor_{1, milliseconds(0)};
   TickingExecutor server_clock_{&executor_};
   std::unique_ptr<RocksCluster> cluster_;
@@ -180,19 +197,7 @@ class SearchDeadlineTest : public testing::Test {
 };
 
 TEST_F(SearchDeadlineTest, EveryRequestMakesProgressAndNoneStartsOver) {
-  {
-    SCOPED_TRACE("a scan");
-    ExpectTheSameWork(Equal(kPlain, 7));
-  }
-  {
-    SCOPED_TRACE("an equality");
-    ExpectTheSameWork(Predicate::And({Equal(kGroup, 1), Equal(kPlain, 7)}));
-  }
-  {
-    SCOPED_TRACE("a range");
-    ExpectTheSameWork(Predicate::And(
-        {Predicate::Compare(kGroup, Predicate::Op::kGe, Value::Int64(0)), Equal(kPlain, 7)}));
-  }
+  ExpectTheSameWorkOfEachAccess();
   {
     SCOPED_TRACE("two equalities that agree nowhere");
     ExpectTheSameWork(Predicate::And({Equal(kEven, 1), Equal(kOdd, 1)}));
@@ -206,19 +211,7 @@ class OneRegionDeadlineTest : public SearchDeadlineTest {
 };
 
 TEST_F(OneRegionDeadlineTest, RequestsGoOnWithinARegionWhereTheLastOneEnded) {
-  {
-    SCOPED_TRACE("a scan");
-    ExpectTheSameWork(Equal(kPlain, 7));
-  }
-  {
-    SCOPED_TRACE("an equality");
-    ExpectTheSameWork(Predicate::And({Equal(kGroup, 1), Equal(kPlain, 7)}));
-  }
-  {
-    SCOPED_TRACE("a range");
-    ExpectTheSameWork(Predicate::And(
-        {Predicate::Compare(kGroup, Predicate::Op::kGe, Value::Int64(0)), Equal(kPlain, 7)}));
-  }
+  ExpectTheSameWorkOfEachAccess();
   // Each request finds out anew that the two agree nowhere.
   server_clock_.tick = milliseconds(1);
   const Outcome outcome =

@@ -21,8 +21,8 @@ import tamis.compat.Cells;
 import tamis.region.IndexedTable;
 
 /**
- * What clients may do with an indexed table: they neither read nor write the family of the entries, and they write no
- * cells of which the indexes would not hear, or which the indexes would show to everybody. Threads: pure functions.
+ * The limits of clients at an indexed table: they neither read nor write the family of the entries, and they write no
+ * cells that the indexes would not contain, or would show to everybody. Threads: pure functions.
  */
 final class ClientAccess {
   private static final String VISIBILITY = "VISIBILITY"; // the attribute that HBase's Mutation.setCellVisibility sets
