@@ -173,6 +173,61 @@ void SkewedOrders(std::ostream& out) {
   }
 }
 
+// Searches at the bounds of each choice by cost: one entry or one row less, and the other way is
+// the cheaper one.
+void CostsAtTheirBounds(std::ostream& out) {
+  constexpr int64_t kRows = 400;
+  const Orders orders{.expected_values = 500};
+  std::vector<Row> rows;
+  for (int64_t id = 0; id < kRows; ++id) {
+    Row row(orders.Schema().columns.size());
+    row[kId] = row[kAmount] = Value::Int64(id);
+    row[kCountry] = Value::Int64(id % 2);
+    row[kCity] = Value::Int64(id < 81 ? id % 10 : id);
+    row[kYear] = Value::Int64(id < 80 ? id % 10 : id);
+    row[kShipped] = Value::Int64(id < 72 ? 1000 + id : id - 72);
+    // Of every second row of the first 90, and of all others.
+    row[kDay] = Value::Int64(id >= 90 ? id - 45 : id % 2 == 0 ? id / 2 : 1000 + id);
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, SchemaOfCells(orders), rows);
+  std::vector<Value> ten;
+  for (int64_t value = 0; value < 10; ++value) ten.push_back(Value::Int64(value));
+  const auto keys = [&](int64_t count) {
+    return KeyRange{scenarios.KeyOf(100), scenarios.KeyOf(100 + count)};
+  };
+  // All rows, or 81 or 80 rows by the entries of ten values.
+  for (const uint64_t limit : {256, 255}) {
+    scenarios.Search(Predicate::In(kCity, ten), limit, {kNote});
+    scenarios.Search(Predicate::In(kYear, ten), limit, {kNote});
+  }
+  // The rows of a part of the keys, or the entries of all keys.
+  for (const int64_t entries : {31, 32, 33, 34}) {
+    for (const int64_t count : {2 * entries - 1, 2 * entries}) {
+      scenarios.Search(Between(kAmount, 0, entries - 1), 1000, {kNote}, keys(count));
+    }
+  }
+  // A stream is joined with one of 72 entries, of whose first rows it has none; with one of 90, of
+  // whose first rows it has half.
+  for (const int64_t entries : {158, 159, 160, 161}) {
+    scenarios.Search(Predicate::And({Between(kAmount, 0, 71), Between(kShipped, 0, entries - 1)}),
+                     255, {kNote});
+  }
+  for (const int64_t entries : {94, 95, 96, 97}) {
+    scenarios.Search(Predicate::And({Between(kAmount, 0, 89), Between(kDay, 0, entries - 1)}), 40,
+                     {kNote});
+  }
+  // The first rows in an order: by the entries of the order, or sorted.
+  const std::vector<OrderTerm> by_amount = {{.column = kAmount}};
+  for (const int64_t count : {98, 99, 100, 101}) {
+    scenarios.Search(Between(kShipped, 0, count - 1), 25, {}, {}, by_amount);
+    scenarios.Search(Predicate::True(), 25, {}, keys(count), by_amount);
+  }
+  for (const int64_t count : {48, 49, 50, 51}) {
+    scenarios.Search(Between(kAmount, 100, 199), 25, {}, keys(count), by_amount);
+  }
+}
+
 // Rows in the order of an index: all of the index or a part of it, a condition that few rows meet,
 // key ranges that are a part of the region.
 void OrderedOrders(std::ostream& out) {
@@ -472,6 +527,7 @@ std::string Searches() {
          "# N branch key|entry|descending|key_descending index last: where the next page "
          "continues\n";
   SkewedOrders(out);
+  CostsAtTheirBounds(out);
   OrderedOrders(out);
   OrdersFromTheLast(out);
   CountedOrders(out);
