@@ -186,7 +186,7 @@ void CostsAtTheirBounds(std::ostream& out) {
     row[kCity] = Value::Int64(id < 81 ? id % 10 : id);
     row[kYear] = Value::Int64(id < 80 ? id % 10 : id);
     row[kShipped] = Value::Int64(id < 72 ? 1000 + id : id - 72);
-    // Of every second row of the first 90, and of all others.
+    // Below 345 for every second row of the first 90, and for all others.
     row[kDay] = Value::Int64(id >= 90 ? id - 45 : id % 2 == 0 ? id / 2 : 1000 + id);
     rows.push_back(std::move(row));
   }
@@ -226,6 +226,26 @@ void CostsAtTheirBounds(std::ostream& out) {
   for (const int64_t count : {48, 49, 50, 51}) {
     scenarios.Search(Between(kAmount, 100, 199), 25, {}, keys(count), by_amount);
   }
+}
+
+// Equalities whose entries are no fewer than those of the first index, but are rare behind the
+// first page: there both are joined with it.
+void EqualitiesJoinedLater(std::ostream& out) {
+  const Orders orders{.expected_values = 500};
+  std::vector<Row> rows;
+  constexpr int64_t kEarly = 140;  // rows with all entries
+  for (int64_t id = 0; id < kEarly + 204; ++id) {
+    Row row(orders.Schema().columns.size());
+    for (const uint32_t column : {kId, kCity, kDay, kAmount}) row[column] = Value::Int64(id);
+    row[kCountry] = Value::Int64(id % 2);
+    row[kShipped] = Value::Int64(id < kEarly || id % 4 == 0 ? 0 : 1);
+    const bool is_of_year = id % 2 == 1 ? id < kEarly + 40 : id < kEarly + 64 && id % 8 < 4;
+    row[kYear] = Value::Int64(id < kEarly || is_of_year ? 0 : 1);
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, SchemaOfCells(orders), rows);
+  const Predicate all = Predicate::And({Equal(kCountry, 0), Equal(kYear, 0), Equal(kShipped, 0)});
+  for (const uint64_t limit : {70, 60}) scenarios.Search(all, limit, {kNote});
 }
 
 // Rows in the order of an index: all of the index or a part of it, a condition that few rows meet,
@@ -528,6 +548,7 @@ std::string Searches() {
          "continues\n";
   SkewedOrders(out);
   CostsAtTheirBounds(out);
+  EqualitiesJoinedLater(out);
   OrderedOrders(out);
   OrdersFromTheLast(out);
   CountedOrders(out);
