@@ -19,22 +19,19 @@
 // independently.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <shared_mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/cluster/faults.h"
-#include "tamis/routing/filter_matrix.h"
+#include "tamis/routing/exclusion_reasons.h"
 #include "tamis/routing/key_ranges.h"
+#include "tamis/routing/region_bounds.h"
 #include "tamis/routing/routing_term.h"
-#include "tamis/table/cell_map.h"
 
 namespace tamis {
 
@@ -72,39 +69,17 @@ class GlobalIndex {
   // REQUIRES: now is at or after the start of the query.
   Route Find(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term, Time now) const;
 
-  // The values of the first column of an index in one region.
-  struct Bound {
-    KeyRange keys;                     // keys of the region
-    std::optional<std::string> value;  // encoded, the smallest or the largest; nullopt: no entry
-  };
-  // The values that a search wants of that column: low <= value < high; an empty high is no bound.
-  // By the map of the index's cells, bounds lie closer to the values that are wanted. The largest
-  // value by cells is an upper bound, not a stored value, and perhaps a longer string.
-  struct Wanted {
-    std::string low, high;
-    const CellMap* cells;  // nullptr: all values are
-  };
+  using Bound = RegionBound;
+  using Wanted = WantedValues;
   // The bounds of the regions that overlap the keys, in key order, as of `now`. A bound holds while
   // a filter would: regions that Find could not exclude, whatever it is asked, are not here.
   // REQUIRES: now is at or after the start of the query.
   std::vector<Bound> Bounds(uint32_t table_id, const KeyRanges& keys, uint32_t index_id,
                             bool largest, Time now, const Wanted& wanted = {}) const;
 
-  // For each region that overlaps the searched keys: why it was excluded, or that it was not. Shown
-  // to users; a search does not need it. Visits all these regions.
-  enum class Reason { kFilter, kCells, kRange };
-  struct Reasons {
-    uint64_t regions = 0;
-    uint64_t excluded_by_filter = 0;
-    uint64_t excluded_by_cells = 0;
-    uint64_t excluded_by_range = 0;
-    // Regions that were not excluded because there is no lease or no filter for them. A region that
-    // the present copy would exclude is among them: Find had no lease or no filter for it.
-    uint64_t unknown = 0;
-    std::vector<std::string> candidates;  // start keys of the other regions that were not excluded
-    // The start keys of excluded regions; only with each_excluded.
-    std::vector<std::pair<std::string, Reason>> excluded;
-  };
+  using Reason = ExclusionReasons::Reason;
+  using Reasons = ExclusionReasons;
+  // For each region that overlaps the searched keys: why it was excluded, or that it was not.
   // `excluded` is the result of Find. Ranges and filters are evaluated as they are now.
   Reasons Explain(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term,
                   const KeyRanges& excluded, Time now, bool each_excluded = false) const;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tamis/filter/cell_set.h"
+#include "tamis/filter/split_geometry.h"
 
 namespace tamis {
 namespace {

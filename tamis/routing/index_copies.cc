@@ -6,17 +6,10 @@
 #include <cmath>
 #include <utility>
 
-#include "tamis/base/coding.h"
-#include "tamis/routing/within.h"
-
 namespace tamis {
 namespace {
 
 constexpr size_t kHashesAtOnce = 16;
-
-size_t CommonPrefix(std::string_view a, std::string_view b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
 
 }  // namespace
 
@@ -47,11 +40,8 @@ void IndexCopies::Begin(Slot slot, Copy copy) {
   Drop(slot);
   if (copies_.size() <= slot) {
     copies_.resize(slot + 1);
-    ranges_.resize(slot + 1);
-    const size_t whole_words = (slot + 64) / 64 * 64;
-    usable_.Resize(whole_words);
-    min_prefix_.resize(whole_words, ~uint64_t{0});
-    max_prefix_.resize(whole_words, 0);
+    ranges_.Reserve(slot);
+    usable_.Resize((slot + 64) / 64 * 64);
   }
   ++WithoutColumns(copy.geometry);
   copies_[slot] = std::make_unique<Copy>(std::move(copy));
@@ -65,8 +55,7 @@ void IndexCopies::Drop(Slot slot) {
   --WithoutColumns(copies_[slot]->geometry);
   copies_[slot].reset();
   --count_;
-  ranges_[slot] = {};
-  PlacePrefixes(slot);
+  ranges_.Clear(slot);
 }
 
 void IndexCopies::FreeColumns(Slot slot) {
@@ -106,20 +95,24 @@ void IndexCopies::GiveColumns(Slot slot) {
 }
 
 void IndexCopies::Use(Slot slot) {
-  const Copy& copy = *copies_[slot];
-  for (const auto column : copy.columns) PlaceOwner(copy, column, slot);
   usable_.Set(slot);
+  PlaceOwners(slot);
 }
 
 void IndexCopies::AddLayer(Slot slot, FilterMatrix::Column column) {
   Copy& copy = *copies_[slot];
   copy.columns.push_back(column);
   copy.matrix->owners.resize(copy.matrix->bits.columns());
-  if (usable(slot)) PlaceOwner(copy, column, slot);
+  PlaceOwners(slot);
 }
 
-void IndexCopies::PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot slot) {
-  copy.matrix->owners[column] = {slot, min_prefix_[slot], max_prefix_[slot]};
+// From now on searches ask the columns of a usable copy, with the range as it is.
+void IndexCopies::PlaceOwners(Slot slot) {
+  if (!usable(slot)) return;
+  const Copy& copy = *copies_[slot];
+  for (const auto column : copy.columns) {
+    copy.matrix->owners[column] = {slot, ranges_.prefixes(slot)};
+  }
 }
 
 void IndexCopies::Set(Slot slot, uint64_t layer, uint64_t position, bool value) {
@@ -129,51 +122,12 @@ void IndexCopies::Set(Slot slot, uint64_t layer, uint64_t position, bool value) 
   bits.Set(copy.columns[layer], position, value);
 }
 
-// ---- Ranges
-
 void IndexCopies::SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max) {
-  ValueRange& range = ranges_[slot];
-  range = {has_range, std::string(min), std::string(max)};
-  if (has_range) {
-    const size_t shared = has_common_
-                              ? std::min(CommonPrefix(common_, min), CommonPrefix(common_, max))
-                              : CommonPrefix(min, max);
-    if (!has_common_ || shared < common_.size()) {
-      // Happens a few times, until what really is common is found.
-      common_ = min.substr(0, shared);
-      has_common_ = true;
-      for (Slot other = 0; other < ranges_.size(); ++other) PlacePrefixes(other);
-      return;
-    }
+  if (ranges_.Set(slot, has_range, min, max)) {
+    for (Slot each = 0; each < copies_.size(); ++each) PlaceOwners(each);
+  } else {
+    PlaceOwners(slot);
   }
-  PlacePrefixes(slot);
-}
-
-// Order-preserving, not strictly: a < b gives Prefix(a) <= Prefix(b) for any values.
-uint64_t IndexCopies::Prefix(std::string_view value) const {
-  if (!value.starts_with(common_)) return value < std::string_view(common_) ? 0 : ~uint64_t{0};
-  value.remove_prefix(common_.size());
-  uint64_t prefix = 0;
-  for (size_t i = 0; i < 8; ++i) {
-    prefix = prefix << 8 | (i < value.size() ? static_cast<unsigned char>(value[i]) : 0);
-  }
-  return prefix;
-}
-
-void IndexCopies::PlacePrefixes(Slot slot) {
-  const ValueRange& range = ranges_[slot];
-  min_prefix_[slot] = range.known ? Prefix(range.min) : ~uint64_t{0};
-  max_prefix_[slot] = range.known ? Prefix(range.max) : 0;
-  if (!usable(slot)) return;
-  for (const auto column : copies_[slot]->columns) PlaceOwner(*copies_[slot], column, slot);
-}
-
-bool IndexCopies::Covers(Slot slot, uint64_t min_prefix, uint64_t max_prefix,
-                         std::string_view value, uint64_t prefix) const {
-  if (prefix < min_prefix || prefix > max_prefix) return false;
-  if (prefix > min_prefix && prefix < max_prefix) return true;
-  const ValueRange& range = ranges_[slot];
-  return range.known && range.min <= value && value <= range.max;
 }
 
 // ---- Answering
@@ -202,10 +156,10 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
             __builtin_prefetch(owners.back());
           }
         }
-        const uint64_t prefix = Prefix(batch[i].first);
+        const uint64_t prefix = ranges_.Prefix(batch[i].first);
         for (const Matrix::Owner* owner : owners) {
           if (owner->slot == kNobody || may->Get(owner->slot)) continue;
-          if (Covers(owner->slot, owner->min_prefix, owner->max_prefix, batch[i].first, prefix)) {
+          if (ranges_.Covers(owner->slot, owner->ends, batch[i].first, prefix)) {
             may->Set(owner->slot);
           }
         }
@@ -216,33 +170,13 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
 
 void IndexCopies::AddThoseThatCover(std::string_view value, RegionBits* may) const {
   AddUnknown(may);
-  const uint64_t prefix = Prefix(value);
-  for (Slot slot = 0; slot < ranges_.size() && slot < may->size(); ++slot) {
-    if (may->Get(slot)) continue;
-    if (Covers(slot, min_prefix_[slot], max_prefix_[slot], value, prefix)) may->Set(slot);
-  }
+  ranges_.AddThoseThatCover(value, may);
 }
 
 void IndexCopies::AddThoseInRange(std::string_view low, std::string_view high,
                                   RegionBits* may) const {
   AddUnknown(may);
-  const size_t words = std::min(usable_.words(), may->words());
-  const uint64_t low_prefix = Prefix(low);
-  const uint64_t high_prefix = high.empty() ? ~uint64_t{0} : Prefix(high);
-  std::vector<uint64_t> inside(words), edge(words);
-  FindWithin(min_prefix_.data(), max_prefix_.data(), words, low_prefix, high_prefix, inside.data(),
-             edge.data());
-  for (size_t word = 0; word < words; ++word) {
-    uint64_t sure = inside[word];
-    for (uint64_t bits = edge[word] & usable_.Word(word); bits != 0; bits &= bits - 1) {
-      const int bit = std::countr_zero(bits);
-      const ValueRange& range = ranges_[word * 64 + static_cast<size_t>(bit)];
-      if (range.known && range.max >= low && (high.empty() || range.min < high)) {
-        sure |= uint64_t{1} << bit;
-      }
-    }
-    may->SetWord(word, may->Word(word) | sure);
-  }
+  ranges_.AddThoseWithin(low, high, usable_, may);
 }
 
 size_t IndexCopies::SizeBytes() const {

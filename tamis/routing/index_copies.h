@@ -1,6 +1,6 @@
 // IndexCopies: a coordinator's copies of one index of one table: of each region, by its slot in the
 // table's layout, the bits of its filter, all of one geometry side by side in a FilterMatrix, and
-// the smallest and largest value.
+// the smallest and largest value (ValueRanges).
 //
 // A copy is *usable* once its bits have arrived. Other copies always answer "may hold".
 //
@@ -26,6 +26,7 @@
 #include "tamis/routing/projection_parts.h"
 #include "tamis/routing/region_bits.h"
 #include "tamis/routing/table_layout.h"
+#include "tamis/routing/value_ranges.h"
 
 namespace tamis {
 
@@ -42,7 +43,7 @@ class IndexCopies {
     // for a matching column, side by side in memory.
     struct Owner {
       Slot slot = kNobody;  // kNobody while the column is not to be asked
-      uint64_t min_prefix = 0, max_prefix = 0;
+      ValueRanges::Prefixes ends = {0, 0};
     };
 
     const SplitGeometry geometry;  // the geometry of the filters; `bits` has their first slices
@@ -68,8 +69,7 @@ class IndexCopies {
   const Copy* Find(Slot slot) const { return const_cast<IndexCopies*>(this)->Find(slot); }
   // The smallest value of a usable copy, or the largest one; nullopt: there is no entry.
   std::optional<std::string> EndOf(Slot slot, bool largest) const {
-    if (slot >= ranges_.size() || !ranges_[slot].known) return std::nullopt;
-    return largest ? ranges_[slot].max : ranges_[slot].min;
+    return ranges_.EndOf(slot, largest);
   }
   bool usable(Slot slot) const { return slot < usable_.size() && usable_.Get(slot); }
   bool empty() const { return count_ == 0; }
@@ -132,29 +132,15 @@ class IndexCopies {
   size_t CoarseColumns() const;
 
  private:
-  struct ValueRange {
-    bool known = false;
-    std::string min, max;
-  };
-
   Matrix* MatrixOf(SplitGeometry geometry);
   size_t& WithoutColumns(SplitGeometry geometry);
   const Matrix* FindMatrix(SplitGeometry geometry) const;
-  uint64_t Prefix(std::string_view value) const;
-  void PlacePrefixes(Slot slot);
-  void PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot slot);
-  bool Covers(Slot slot, uint64_t min_prefix, uint64_t max_prefix, std::string_view value,
-              uint64_t prefix) const;
+  void PlaceOwners(Slot slot);
 
   std::vector<std::unique_ptr<Copy>> copies_;  // by slot
   size_t count_ = 0;
-  RegionBits usable_;               // by slot
-  std::vector<ValueRange> ranges_;  // by slot
-  // The ends of the ranges: 8 bytes behind the common prefix. All ones and 0 where a range is not
-  // known.
-  std::vector<uint64_t> min_prefix_, max_prefix_;
-  bool has_common_ = false;
-  std::string common_;
+  RegionBits usable_;  // by slot
+  ValueRanges ranges_;
   std::vector<std::unique_ptr<Matrix>> matrices_;
   std::vector<std::pair<SplitGeometry, size_t>> without_columns_;  // so many copies
   CellCopies cells_;
