@@ -1,19 +1,12 @@
 #include "tamis/query/fan_out.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "tamis/cluster/error.h"
 #include "tamis/query/result_rows.h"
 
 namespace tamis {
-namespace {
-
-// Requests under way at a time for a search with a LIMIT, which chooses the servers itself.
-constexpr size_t kRequestsForLimit = 8;
-
-}  // namespace
 
 FanOut::FanOut(std::shared_ptr<QueryContext> context, SchemaPtr schema,
                const SearchOptions& options, SearchAccount* account)
@@ -24,17 +17,14 @@ FanOut::FanOut(std::shared_ptr<QueryContext> context, SchemaPtr schema,
       coverage_(context_->executor, {.requests_in_flight = context_->options.requests_in_flight,
                                      .drop_failed = context_->options.faults.no_coverage_check}),
       rows_(context_, schema_, options_, &coverage_),
-      writer_(schema_, options_),
+      due_requests_(context_, schema_, options_, &coverage_),
       requests_(context_) {}
 
 void FanOut::Begin(const Plan& plan, Time deadline) {
   plan_ = &plan;
   deadline_ = deadline;
   rows_.Begin(plan);
-  rounds_.reset();
-  if (plan.order.has_value()) {
-    rounds_.emplace(*plan.order, options_.limit > 0 ? options_.limit : options_.first_rows);
-  }
+  due_requests_.Begin(plan);
   coverage_.Begin(plan.keys, rows_.merge());
   if (regions_ == nullptr) regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
@@ -46,10 +36,8 @@ bool FanOut::MayAskSeveral() const {
 }
 
 void FanOut::SetWanted(const Wanted& wanted) {
-  at_once_ = wanted.at_once;
-  grouping_ = wanted.groups;
   rows_.SetLimit(wanted.limit);
-  writer_.Begin(*plan_, wanted.columns);
+  due_requests_.SetWanted(wanted.columns, wanted.at_once, wanted.groups);
 }
 
 // Takes off what the filters exclude as of now. REQUIRES: EnqueueAll follows.
@@ -72,22 +60,13 @@ void FanOut::Exclude() {
 Result<std::optional<RowGroup>> FanOut::Next() {
   for (;;) {
     if (auto row = rows_.Next()) {
-      given_ += row->count;
-      if (rounds_.has_value()) rounds_->RowGiven();
+      due_requests_.NoteRowsGiven(row->count);
       return row;
     }
     if (rows_.merge() != nullptr && !rows_.merge()->status().ok()) return rows_.merge()->status();
     if (regions_ != nullptr && coverage_.empty()) return std::optional<RowGroup>();
     TAMIS_RETURN_IF_ERROR(Advance());
   }
-}
-
-uint64_t FanOut::Missing() const { return at_once_ - std::min(fetched_, at_once_); }
-
-uint64_t FanOut::RequestLimit() const {
-  constexpr uint64_t kSoon = 1000;
-  const bool soon = grouping_ && options_.groups == SearchOptions::Groups::kSoon && fetched_ == 0;
-  return Missing() == 0 && soon ? kSoon : Missing();
 }
 
 // ---- Time
@@ -171,60 +150,13 @@ Status FanOut::TakeMap(const SearchRequests::Regions& regions) {
 void FanOut::Send(Time now) {
   if (regions_ == nullptr) return;
   coverage_.PlaceIdle(*regions_, now);
-  std::vector<ServerRequest> list = MakeRequests(now);
+  auto list = due_requests_.Make(rows_.merge(), requests_.size(), now, deadline_);
   // Several servers work at the same time.
   const bool alone = list.size() == 1 && requests_.empty();
   for (ServerRequest& request : list) {
     ++account_.explain.requests;
     requests_.Send(std::move(request), alone);
   }
-}
-
-// For the sub-ranges that may be asked now, as many as may be under way.
-std::vector<ServerRequest> FanOut::MakeRequests(Time now) {
-  size_t most = std::numeric_limits<size_t>::max();
-  if (rounds_.has_value()) {
-    const bool is_next_round = requests_.empty();
-    const std::vector<SubRangeAt> needed = rounds_->Needed(*rows_.merge(), given_, is_next_round);
-    if (coverage_.MakeDue(needed) && is_next_round) rounds_->RoundBegins();
-  } else if (Missing() > 0) {
-    most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
-  }
-  // If not all are needed: in key order the first ones, else servers with fewer requests.
-  const bool by_load = Missing() > 0 && !options_.key_order && !rounds_.has_value();
-  DueSubRanges& due = coverage_.due();
-  std::vector<ServerRequest> list;
-  while (list.size() < most) {
-    DueSubRanges::Server* server = by_load ? due.LeastLoaded(context_->loads) : due.First();
-    if (server == nullptr) break;
-    list.push_back(MakeRequest(server, now));
-    // In key order the later sub-ranges are asked once; then only the one that is due.
-    if (options_.key_order && !list.back().parts.back().sub_range->resume.empty()) break;
-  }
-  return list;
-}
-
-ServerRequest FanOut::MakeRequest(DueSubRanges::Server* server, Time now) {
-  const auto sub_ranges =
-      coverage_.due().Begin(server, context_->options.request_ranges, options_.key_order);
-  const bool knows_order = !rounds_.has_value() || rounds_->IsKnownTo(server->name);
-  RequestWriter::Terms terms{
-      .in_order = rounds_.has_value() && knows_order,
-      .groups = grouping_,
-      .sent = now,
-      .timeout = std::min(context_->options.request_timeout, deadline_ - now)};
-  if (knows_order) {
-    terms.limit = rounds_.has_value() ? rounds_->rows_of_sub_range() : RequestLimit();
-  } else {
-    for (const SubRangeAt sub_range : sub_ranges) OrderedRounds::RestartWithoutOrder(sub_range);
-  }
-  for (const SubRangeAt sub_range : sub_ranges) sub_range->asked = true;
-  return writer_.Write(server, sub_ranges, terms);
-}
-
-bool FanOut::RefusesOrder(const ServerRequest& request, const Status& status) {
-  return status.code() == StatusCode::kInvalidArgument && rounds_.has_value() &&
-         request.message->has_order() && rounds_->NoteRefusal(request.server);
 }
 
 // ---- Replies
@@ -234,7 +166,7 @@ Status FanOut::TakeReply(const ServerRequest& request, Result<pb::SearchReply> r
     reply = Unavailable("region server " + request.server + " answered nothing");
   }
   if (!reply.ok()) {
-    const bool refused = RefusesOrder(request, reply.status());
+    const bool refused = due_requests_.NoteRefusal(request, reply.status());
     if (!refused && !IsTransient(reply.status().code())) return reply.status();
     for (const AskedSubRange& part : request.parts) coverage_.Fail(part.sub_range, reply.status());
     return Status::Ok();
@@ -250,7 +182,7 @@ Status FanOut::TakeReply(const ServerRequest& request, Result<pb::SearchReply> r
     const pb::RangeResult& result = reply->results(static_cast<int>(i));
     if (result.has_error()) {
       Status status = FailureOf(result.error());
-      if (!RefusesOrder(request, status) && !IsTransient(status.code())) return status;
+      if (!due_requests_.NoteRefusal(request, status) && !IsTransient(status.code())) return status;
       coverage_.Fail(part.sub_range, status);
     } else if (!Take(request.server, part, result)) {
       return DataLoss("region server " + request.server + " sent rows that do not fit the table");
@@ -270,9 +202,9 @@ bool FanOut::Take(const std::string& server, const AskedSubRange& part,
                    Unavailable("region server " + server + " answered for other keys"));
     return true;
   }
-  auto read = ResultRows::Read(*schema_, options_.totals, result, rounds_.has_value());
+  auto read = ResultRows::Read(*schema_, options_.totals, result, due_requests_.in_order());
   if (!read.has_value()) return false;
-  fetched_ += read->rows_found;
+  due_requests_.NoteRowsFetched(read->rows_found);
   account_.NoteRows(server, part.region_start, *read);
   // The part of the sub-range that the region did not hold is asked again.
   const std::string& end = sub_range.range.end;

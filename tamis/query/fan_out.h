@@ -7,9 +7,10 @@
 // its server died) is asked again, with a region map that is fresh there. So nothing was left out
 // when Next says that there is no further row.
 //
-// Several requests of a few ranges each are under way at a time, to one server and to all; rows are
-// given out as servers answer, so that a server that does not answer delays only its own rows (in
-// key order, later ones too). In an order of the plan they are merged (ordered_merge.h).
+// Several requests of a few ranges each are under way at a time, to one server and to all
+// (due_requests.h); rows are given out as servers answer, so that a server that does not answer
+// delays only its own rows (in key order, later ones too). In an order of the plan they are merged
+// (ordered_merge.h).
 //
 // Threads: exclusive access.
 #pragma once
@@ -21,10 +22,9 @@
 #include <vector>
 
 #include "tamis/query/coverage.h"
-#include "tamis/query/ordered_rounds.h"
+#include "tamis/query/due_requests.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
-#include "tamis/query/request_writer.h"
 #include "tamis/query/row_queue.h"
 #include "tamis/query/search_account.h"
 #include "tamis/query/search_options.h"
@@ -52,7 +52,7 @@ class FanOut {
   };
   // REQUIRES: Begin was called, and Next was not since.
   void SetWanted(const Wanted& wanted);
-  void StopGrouping() { grouping_ = false; }
+  void StopGrouping() { due_requests_.StopGrouping(); }
 
   // The next row, with all columns that were asked for. nullopt: there is none.
   Result<std::optional<RowGroup>> Next();
@@ -71,30 +71,20 @@ class FanOut {
   void RefreshMap();
   Status TakeMap(const SearchRequests::Regions& regions);
   void Send(Time now);
-  std::vector<ServerRequest> MakeRequests(Time now);
-  ServerRequest MakeRequest(DueSubRanges::Server* server, Time now);
-  bool RefusesOrder(const ServerRequest& request, const Status& status);
   Status TakeReply(const ServerRequest& request, Result<pb::SearchReply> reply);
   bool Take(const std::string& server, const AskedSubRange& part, const pb::RangeResult& result);
-  uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
-  uint64_t RequestLimit() const;
 
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;
   const SearchOptions& options_;
   SearchAccount& account_;
   const Plan* plan_ = nullptr;
-  uint64_t at_once_ = 0;
-  bool grouping_ = false;
   Time deadline_{};
   TableCache::Regions regions_;
   Coverage coverage_;
   RowQueue rows_;
-  std::optional<OrderedRounds> rounds_;  // in an order of an index or the key
-  RequestWriter writer_;
+  DueRequests due_requests_;
   SearchRequests requests_;
-  uint64_t fetched_ = 0;  // rows in sub-ranges or given
-  uint64_t given_ = 0;
 };
 
 }  // namespace tamis
