@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
   tamis_lsm_attach(filter, options);
   rocksdb_t* db = rocksdb_open(options, argv[1], &error);
   check(error);
-  tamis_lsm_start(filter, db, NULL, 0);
+  tamis_lsm_start(filter, db, NULL, 0, &error);
+  check(error);
   tamis_lsm_wait(filter);
 
   rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();

@@ -2,6 +2,7 @@
 // of C++ that it stands for, in all versions from 7.8 to 11.8. The test of the C functions runs on
 // each of them.
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -26,7 +27,7 @@ struct tamis_lsm_t {
 
 namespace {
 
-void Tell(const std::string& message, char** errptr) { *errptr = strdup(message.c_str()); }
+void Report(const char* message, char** errptr) { *errptr = strdup(message); }
 
 std::string CompiledVersion() {
   return std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." +
@@ -40,20 +41,20 @@ tamis_lsm_t* tamis_lsm_create(const rocksdb_options_t* options, const char* path
   try {
     if (const std::string version = rocksdb::GetRocksVersionAsString();
         version != CompiledVersion()) {
-      Tell("cannot make a filter: it was compiled for RocksDB " + CompiledVersion() +
-               ", and the program has RocksDB " + version,
-           errptr);
+      const std::string message = "cannot make a filter: it was compiled for RocksDB " +
+                                  CompiledVersion() + ", and the program has RocksDB " + version;
+      Report(message.c_str(), errptr);
       return nullptr;
     }
     auto made = tamis::lsm::DatabaseFilter::Create(
         {.directory = std::string(path) + "/tamis.keys", .fpr = fpr, .env = options->rep.env});
     if (!made.ok()) {
-      Tell(made.status().message(), errptr);
+      Report(std::string(made.status().message()).c_str(), errptr);
       return nullptr;
     }
     return new tamis_lsm_t{*std::move(made)};
   } catch (const std::bad_alloc&) {
-    Tell("cannot make a filter: memory does not suffice", errptr);
+    Report("cannot make a filter: memory does not suffice", errptr);
     return nullptr;
   }
 }
@@ -63,15 +64,19 @@ void tamis_lsm_attach(tamis_lsm_t* filter, rocksdb_options_t* options) {
 }
 
 void tamis_lsm_start(tamis_lsm_t* filter, rocksdb_t* db,
-                     rocksdb_column_family_handle_t* const* families, size_t count) {
-  // No exception may reach C: without memory for the filter's thread the process ends.
-  [&]() noexcept {
+                     rocksdb_column_family_handle_t* const* families, size_t count, char** errptr) {
+  try {
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     for (size_t i = 0; i < count; ++i) handles.push_back(families[i]->rep);
     if (count == 0) handles.push_back(db->rep->DefaultColumnFamily());
     // rocksdb_close deletes it, and with it the database.
     db->rep = new tamis::lsm::FilteredDB(db->rep, filter->filter, handles);
-  }();
+  } catch (const std::exception&) {  // std::bad_alloc, or std::system_error: no thread
+    Report(
+        "cannot start the filter: memory or threads do not suffice; the database can be used "
+        "without it",
+        errptr);
+  }
 }
 
 void tamis_lsm_wait(tamis_lsm_t* filter) { filter->filter->WaitUntilCounted(); }

@@ -106,6 +106,17 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
 
 void DatabaseFilter::Start(rocksdb::DB* db,
                            const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  try {
+    Watch(db, handles);
+    thread_ = std::thread([this] { Run(); });
+  } catch (...) {
+    Unwatch();
+    throw;
+  }
+}
+
+void DatabaseFilter::Watch(rocksdb::DB* db,
+                           const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
   // All others say that they are none.
   if (!db->TryCatchUpWithPrimary().IsNotSupported()) {
     for (rocksdb::ColumnFamilyHandle* handle : handles) {
@@ -125,13 +136,16 @@ void DatabaseFilter::Start(rocksdb::DB* db,
     }
     wake_.notify_one();
   });
-  thread_ = std::thread([this] { Run(); });
+}
+
+void DatabaseFilter::Unwatch() {
+  hooks_->SetWake(nullptr);
+  hooks_->ForgetHandles();
 }
 
 void DatabaseFilter::Stop() {
   if (!thread_.joinable()) return;
-  hooks_->SetWake(nullptr);
-  hooks_->ForgetHandles();
+  Unwatch();
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;

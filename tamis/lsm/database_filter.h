@@ -56,6 +56,8 @@ class DatabaseFilter {
               std::vector<rocksdb::ColumnFamilyDescriptor>* families) const;
   void Attach(rocksdb::ColumnFamilyOptions* options) const;
 
+  // Begins to count the live files, on a thread of its own. Throws std::bad_alloc, or
+  // std::system_error if no thread can be started; then the filter answers for no key.
   void Start(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void Stop();
   // A family that was not among the handles passes through until it is shown, and then until its
@@ -108,6 +110,8 @@ class DatabaseFilter {
  private:
   DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks);
 
+  void Watch(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+  void Unwatch();
   void Run();
   // Both return false when memory does not suffice; they are to be called again then.
   bool CountUnknown() noexcept;

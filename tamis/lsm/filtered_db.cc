@@ -33,7 +33,9 @@ Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(
   if (const Status status = OpenDatabase(&db, options, path, families, handles); !status.ok()) {
     return Unavailable("cannot open the database in \"" + path + "\": " + status.ToString());
   }
-  return std::make_unique<FilteredDB>(db.release(), std::move(made), *handles);
+  auto filtered = std::make_unique<FilteredDB>(db.get(), std::move(made), *handles);
+  (void)db.release();  // its owner is `filtered`
+  return filtered;
 }
 
 Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(Options filter, rocksdb::Options options,
@@ -48,7 +50,12 @@ Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(Options filter, rocksdb::Op
 FilteredDB::FilteredDB(rocksdb::DB* db, std::shared_ptr<DatabaseFilter> filter,
                        const std::vector<ColumnFamilyHandle*>& handles)
     : StackableDB(db), filter_(std::move(filter)) {
-  filter_->Start(db_, handles);
+  try {
+    filter_->Start(db_, handles);
+  } catch (...) {
+    db_ = nullptr;  // the caller's, so the base class must not delete it
+    throw;
+  }
 }
 
 FilteredDB::~FilteredDB() { filter_->Stop(); }

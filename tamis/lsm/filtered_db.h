@@ -3,13 +3,17 @@
 // the database is a plain RocksDB.
 //
 //   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-//   auto db = FilteredDB::Open({.fpr = 0.003}, options, path, families, &handles);
+//   auto opened = FilteredDB::Open({.fpr = 0.003}, options, path, families, &handles);
+//   if (!opened.ok()) return Fail(opened.status());
+//   FilteredDB* db = opened->get();  // a rocksdb::DB
 //
 //   db->GetProperty("tamis.lsm", &text);        "asked: 7\nexcluded: 3\n...state: answers\n"
 //   db->GetIntProperty("tamis.lsm.excluded", &number);
 //
 // The base class StackableDB forwards almost all calls to the database. It does not forward Resume,
 // GetStatsHistory, GetAllColumnFamilyMetaData and the calls with timestamps, so this class does.
+//
+// Threads: as rocksdb::DB; Close and the destructor need it for themselves.
 #pragma once
 
 #include <rocksdb/utilities/stackable_db.h>
@@ -39,7 +43,8 @@ class FilteredDB : public rocksdb::StackableDB {
   static Result<std::unique_ptr<FilteredDB>> Open(Options filter, rocksdb::Options options,
                                                   const std::string& path);
   // Takes ownership of the database and starts the filter. The database must have been opened with
-  // options to which `filter` was attached.
+  // options to which `filter` was attached. If it throws (DatabaseFilter::Start), the database is
+  // still the caller's.
   FilteredDB(rocksdb::DB* db, std::shared_ptr<DatabaseFilter> filter,
              const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   ~FilteredDB() override;
@@ -182,7 +187,7 @@ class FilteredDB : public rocksdb::StackableDB {
   rocksdb::Status IngestExternalFiles(
       const std::vector<rocksdb::IngestExternalFileArg>& files) override;
 #if TAMIS_ROCKSDB_INGESTS_IN_TWO_STEPS
-  // Status NotSupported: what a handle will ingest would not be counted.
+  // Not supported: the filter could not count the files that the handle ingests later.
   using StackableDB::PrepareFileIngestion;
   rocksdb::Status PrepareFileIngestion(
       const std::vector<rocksdb::IngestExternalFileArg>& files,

@@ -1,10 +1,12 @@
 // A lack of memory in code that RocksDB calls, and in our own thread: no key is denied that may be
 // there, no exception reaches RocksDB, and the process lives on.
 #include <gtest/gtest.h>
+#include <rocksdb/c.h>
 #include <rocksdb/db.h>
 #include <rocksdb/utilities/stackable_db.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -13,6 +15,7 @@
 
 #include "tamis/base/hash.h"
 #include "tamis/base/testing/failing_allocations.h"
+#include "tamis/lsm.h"
 #include "tamis/lsm/database_filter.h"
 #include "tamis/lsm/hooks.h"
 #include "tamis/lsm/rocksdb_version.h"
@@ -374,6 +377,47 @@ TEST_F(LackOfMemoryTest, TheCountingThreadTriesAgain) {
   }
   EXPECT_FALSE(filter->MayContain(db.DefaultColumnFamily(), "absent"));
   filter->Stop();
+}
+
+TEST_F(LackOfMemoryTest, DatabaseOfTheCFunctionsIsUnchangedIfTheFilterCannotStart) {
+  rocksdb_options_t* const options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_writeoptions_t* const write = rocksdb_writeoptions_create();
+  rocksdb_readoptions_t* const read = rocksdb_readoptions_create();
+  ForEachAllocation([&](uint64_t turn, bool only_one) -> uint64_t {
+    std::filesystem::remove_all(path_);
+    char* error = nullptr;
+    tamis_lsm_t* const filter = tamis_lsm_create(options, path_.c_str(), 0.003, &error);
+    EXPECT_STREQ(error, nullptr);
+    rocksdb_options_t* const attached = rocksdb_options_create_copy(options);
+    tamis_lsm_attach(filter, attached);
+    rocksdb_t* const db = rocksdb_open(attached, path_.c_str(), &error);
+    EXPECT_STREQ(error, nullptr);
+    FailingAllocations::Begin(turn, only_one);
+    tamis_lsm_start(filter, db, nullptr, 0, &error);
+    FailingAllocations::End();
+    const uint64_t failed = FailingAllocations::failed();
+    EXPECT_EQ(error != nullptr, failed > 0);
+    std::free(error);
+    error = nullptr;
+
+    rocksdb_put(db, write, "key", 3, "value", 5, &error);
+    EXPECT_STREQ(error, nullptr);
+    size_t size = 0;
+    char* const value = rocksdb_get(db, read, "key", 3, &size, &error);
+    EXPECT_EQ(std::string(value, size), "value");
+    std::free(value);
+    EXPECT_TRUE(tamis_lsm_may_contain(filter, db, nullptr, "key", 3));
+    uint64_t excluded = 0;  // a property of the filter alone
+    EXPECT_EQ(rocksdb_property_int(db, "tamis.lsm.excluded", &excluded) == 0, failed == 0);
+    rocksdb_close(db);
+    rocksdb_options_destroy(attached);
+    tamis_lsm_destroy(filter);
+    return failed;
+  });
+  rocksdb_readoptions_destroy(read);
+  rocksdb_writeoptions_destroy(write);
+  rocksdb_options_destroy(options);
 }
 
 }  // namespace
