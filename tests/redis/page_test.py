@@ -49,11 +49,16 @@ def command_table(client, prefix):
     return rows
 
 
-def settings_table(client):
-    rows = ["| setting | default |", "|---|---|"]
+def settings_table(client, page):
+    """The settings with their defaults; the third column is the page's own and must not be empty."""
+    rows = ["| setting | default | meaning, unit, range |", "|---|---|---|"]
     settings = pairs(client("CONFIG", "GET", "bf.*"))
     for name in sorted(settings):
-        rows.append(f"| `{name.decode()}` | {settings[name].decode()} |")
+        head = f"| `{name.decode()}` | {settings[name].decode()} |"
+        meaning = re.search(rf"^\| `{re.escape(name.decode())}` \| [^|]* \| (.*) \|$", page, flags=re.MULTILINE)
+        if meaning is None:
+            sys.exit(f"the table of settings does not say what {name.decode()} means")
+        rows.append(f"{head} {meaning.group(1)} |")
     return rows
 
 
@@ -78,14 +83,14 @@ def check_session(client, readme):
 
 def main():
     module, page = sys.argv[1:3]
+    with open(page, encoding="utf-8") as file:
+        old = file.read()
     # The page shows the names of settings as that server has them.
     with Server(module, binary="redis-server") as server:
         client = server.client()
         tables = {"BF": command_table(client, b"bf."), "CF": command_table(client, b"cf."),
-                  "TAMIS": command_table(client, b"tamis."), "settings": settings_table(client)}
+                  "TAMIS": command_table(client, b"tamis."), "settings": settings_table(client, old)}
         check_session(client, os.path.join(os.path.dirname(page), "../README.md"))
-    with open(page, encoding="utf-8") as file:
-        old = file.read()
     new = old
     for name, rows in tables.items():
         begin, end = f"<!-- table {name} -->\n", "<!-- end -->\n"
