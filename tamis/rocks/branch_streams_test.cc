@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/region_snapshot.h"
+#include "tamis/rocks/search_cost.h"
 #include "tamis/rocks/testing/one_region.h"
 
 namespace tamis {
@@ -122,6 +124,21 @@ TEST_F(BranchStreamsTest, FilesTellTheSmallerOfTwoLongStreams) {
   Stream* fewer = Add({{.low = 100, .high = 5000}}, "", false, kByNv);
   EXPECT_EQ(streams_.Lead(0, 10'000), fewer);
   EXPECT_LT(EntriesRead(), 20u);
+}
+
+TEST_F(BranchStreamsTest, PartOfARegionIsScannedIfItsShareOfTheFilesIsSmall) {
+  Fill(/*flush=*/true);
+  ASSERT_TRUE(store_->db()->Flush(rocksdb::FlushOptions(), store_->rows()).ok());
+  // 2000 entries and their rows cost as much as 9000 rows that are scanned.
+  const auto is_scan_cheaper = [&](int first, int end) {
+    const auto key_of = [&](int n) { return *KeyFormat(schema_).Encode(RowOf(n)); };
+    RegionSnapshot snapshot(*context_, *region_, {key_of(first), key_of(end)});
+    EXPECT_TRUE(snapshot.Take().ok());
+    const SearchCost cost(*context_, snapshot, schema_, /*max_rows=*/1000);
+    return cost.IsScanCheaper(&streams_, Add({{.low = 1000, .high = 3000}}));
+  };
+  EXPECT_TRUE(is_scan_cheaper(3000, 9000));
+  EXPECT_FALSE(is_scan_cheaper(3000, 15'000));
 }
 
 }  // namespace
