@@ -22,13 +22,16 @@
 
 namespace tamis {
 
-// A file system in memory whose logs take nothing while it is told so.
-class FailingLogEnv : public rocksdb::EnvWrapper {
+// A file system in memory whose logs take nothing, or whose tables are not read, while it is told
+// so.
+class FaultyEnv : public rocksdb::EnvWrapper {
  public:
-  FailingLogEnv()
-      : FailingLogEnv(std::unique_ptr<rocksdb::Env>(NewMemEnv(rocksdb::Env::Default()))) {}
+  FaultyEnv() : FaultyEnv(std::unique_ptr<rocksdb::Env>(NewMemEnv(rocksdb::Env::Default()))) {}
 
   void set_failing(bool failing) { failing_ = failing; }
+  // One read of a file fails, after so many others; -1: none.
+  void FailReadAfter(int64_t reads) { reads_left_ = reads; }
+  bool has_failed_read() const { return reads_left_ < 0; }
 
   rocksdb::Status NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* file,
@@ -40,10 +43,37 @@ class FailingLogEnv : public rocksdb::EnvWrapper {
     return status;
   }
 
+  rocksdb::Status NewRandomAccessFile(const std::string& name,
+                                      std::unique_ptr<rocksdb::RandomAccessFile>* file,
+                                      const rocksdb::EnvOptions& options) override {
+    const rocksdb::Status status = rocksdb::EnvWrapper::NewRandomAccessFile(name, file, options);
+    if (status.ok()) *file = std::make_unique<ReadFile>(std::move(*file), this);
+    return status;
+  }
+
  private:
+  class ReadFile : public rocksdb::RandomAccessFileWrapper {
+   public:
+    ReadFile(std::unique_ptr<rocksdb::RandomAccessFile> file, FaultyEnv* env)
+        : RandomAccessFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
+    rocksdb::Status Read(uint64_t offset, size_t n, rocksdb::Slice* result,
+                         char* scratch) const override {
+      if (env_.IsReadFailing()) return rocksdb::Status::IOError("the disk is not read");
+      return RandomAccessFileWrapper::Read(offset, n, result, scratch);
+    }
+    rocksdb::Status MultiRead(rocksdb::ReadRequest* requests, size_t count) override {
+      if (env_.IsReadFailing()) return rocksdb::Status::IOError("the disk is not read");
+      return RandomAccessFileWrapper::MultiRead(requests, count);
+    }
+
+   private:
+    const std::unique_ptr<rocksdb::RandomAccessFile> file_;
+    FaultyEnv& env_;
+  };
+
   class File : public rocksdb::WritableFileWrapper {
    public:
-    File(std::unique_ptr<rocksdb::WritableFile> file, FailingLogEnv* env)
+    File(std::unique_ptr<rocksdb::WritableFile> file, FaultyEnv* env)
         : WritableFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
     using rocksdb::WritableFileWrapper::Append;
     rocksdb::Status Append(const rocksdb::Slice& data) override {
@@ -53,14 +83,17 @@ class FailingLogEnv : public rocksdb::EnvWrapper {
 
    private:
     const std::unique_ptr<rocksdb::WritableFile> file_;
-    FailingLogEnv& env_;
+    FaultyEnv& env_;
   };
 
-  explicit FailingLogEnv(std::unique_ptr<rocksdb::Env> memory)
+  explicit FaultyEnv(std::unique_ptr<rocksdb::Env> memory)
       : rocksdb::EnvWrapper(memory.get()), memory_(std::move(memory)) {}
+
+  bool IsReadFailing() { return reads_left_ >= 0 && reads_left_-- == 0; }
 
   const std::unique_ptr<rocksdb::Env> memory_;
   std::atomic<bool> failing_ = false;
+  std::atomic<int64_t> reads_left_ = -1;
 };
 
 class OneRegionTest : public ::testing::Test {
@@ -245,7 +278,7 @@ class OneRegionTest : public ::testing::Test {
   }
 
   TableSchema schema_ = Schema();
-  FailingLogEnv env_;
+  FaultyEnv env_;
   SimExecutor executor_{1, std::chrono::milliseconds(1)};
   std::unique_ptr<Store> store_;
   std::unique_ptr<Catalog> catalog_;

@@ -1,0 +1,359 @@
+#include "tamis/rocks/searcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/table.h>
+
+#include <functional>
+
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/testing/one_region.h"
+
+namespace tamis {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SearcherTest : public OneRegionTest {
+ protected:
+  static constexpr uint32_t kByN = 3;
+
+  SearcherTest() {
+    context_->is_verified = [] { return true; };
+    context_->options.streams_by_cost = false;  // else the few rows are scanned
+    request_.set_table_id(kTable);
+    request_.set_schema_version(7);
+    request_.add_branches()->set_predicate(SerializePredicate(Predicate::True()));
+  }
+
+  // The branch reads the entries of this n, and the rows for their v.
+  void AddStream(int64_t n) {
+    const auto values = [&](int64_t of) {
+      return IndexEntry::Of(schema_, *schema_.FindIndex(kByN), RowOf("k", of, "v1"))->values;
+    };
+    pb::IndexStream* stream = request_.mutable_branches(0)->add_streams();
+    stream->set_index_id(kByN);
+    stream->add_ranges()->set_low(values(n));
+    stream->mutable_ranges(0)->set_high(values(n + 1));
+    request_.mutable_branches(0)->set_predicate(
+        SerializePredicate(Predicate::Compare(0, Predicate::Op::kEq, Value::Int64(n))));
+    request_.add_columns(schema_.columns[2].id);
+  }
+  void PutStored(const std::string& key, const std::string& bytes) {
+    ASSERT_TRUE(store_->db()
+                    ->Put(rocksdb::WriteOptions(), store_->rows(), RowStoreKey(kTable, key), bytes)
+                    .ok());
+  }
+
+  pb::RangeResult Search(const TableSchema& schema) {
+    const auto searcher =
+        Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema));
+    EXPECT_TRUE(searcher.ok()) << searcher.status();
+    return (*searcher)->Search(*region_, {}, 1000, Time::max());
+  }
+  static std::vector<std::string> Keys(const pb::RangeResult& result) {
+    EXPECT_FALSE(result.has_error()) << result.error().message();
+    std::vector<std::string> keys;
+    for (const pb::FoundRow& row : result.rows()) keys.push_back(row.key());
+    return keys;
+  }
+  // The request is changed and made a plan.
+  Status StatusAfter(const std::function<void(pb::SearchRequest*)>& change,
+                     const TableSchema& schema) const {
+    pb::SearchRequest changed = request_;
+    change(&changed);
+    return Searcher::Create(*context_, changed, std::make_shared<const TableSchema>(schema))
+        .status();
+  }
+  StatusCode CodeAfter(const std::function<void(pb::SearchRequest*)>& change) const {
+    return StatusAfter(change, schema_).code();
+  }
+
+  pb::SearchRequest request_;
+};
+
+TEST_F(SearcherTest, EntryWithoutARowIsLeftOut) {
+  for (const char* key : {"k1", "k2", "k3"}) {
+    Run({Mutation(pb::Mutation::PUT, RowOf(key, 5, "v1"))});
+  }
+  Run({Mutation(pb::Mutation::PUT, RowOf("k4", 6, "v1"))});
+  AddStream(5);
+  EXPECT_THAT(Keys(Search(schema_)), ElementsAre(KeyOf("k1"), KeyOf("k2"), KeyOf("k3")));
+  ASSERT_TRUE(
+      store_->db()
+          ->Delete(rocksdb::WriteOptions(), store_->rows(), RowStoreKey(kTable, KeyOf("k2")))
+          .ok());
+  const pb::RangeResult result = Search(schema_);
+  EXPECT_THAT(Keys(result), ElementsAre(KeyOf("k1"), KeyOf("k3")));
+  EXPECT_EQ(result.counters().rows_read(), 3u);
+}
+
+TEST_F(SearcherTest, DamagedRowFailsTheSearch) {
+  Run({Mutation(pb::Mutation::PUT, RowOf("k1", 5, "v1"))});
+  PutStored(KeyOf("k1"), "\xff");
+  EXPECT_EQ(Search(schema_).error().code(), pb::Error::DATA_LOSS);
+  AddStream(5);
+  EXPECT_EQ(Search(schema_).error().code(), pb::Error::DATA_LOSS);
+}
+
+TEST_F(SearcherTest, ForeignKeysAndFamiliesAreNoRowsAndDamagedCellsAreCounted) {
+  TableSchema cells = schema_;
+  cells.indexes.clear();
+  ASSERT_TRUE(ParseCell("d:n:int", &cells.columns[0]).ok());
+  ASSERT_TRUE(ParseCell("d:v", &cells.columns[2]).ok());
+  cells.columns[0].nullable = true;
+  cells.key_parts = {*ParseKeyPart(Type::kText, "width=2")};
+  cells.cells = true;
+  ASSERT_TRUE(cells.Validate().ok()) << cells.Validate();
+  PutStored("\1a", EncodeCells({{{"d", "n"}, std::string("\0\0\0\7", 4)}}));
+  PutStored("\1b", EncodeCells({{{"strange", "n"}, "x"}}));
+  PutStored("\1c", EncodeCells({{{"d", "n"}, "bad"}}));
+  PutStored("\1zz", EncodeCells({{{"d", "n"}, "bad"}}));  // a key of another format
+  const pb::RangeResult result = Search(cells);
+  EXPECT_THAT(Keys(result), ElementsAre("\1a", "\1c"));
+  EXPECT_EQ(result.counters().rows_read(), 4u);
+  EXPECT_EQ(result.counters().rows_unparsed(), 1u);
+  EXPECT_EQ(result.counters().cells_undecodable(), 1u);
+}
+
+// ---- Requests
+
+TEST_F(SearcherTest, RequestHasOneToSoManyBranches) {
+  const auto with_branches = [&](int count) {
+    return CodeAfter([&](pb::SearchRequest* request) {
+      const pb::Branch branch = request->branches(0);
+      request->clear_branches();
+      for (int i = 0; i < count; ++i) *request->add_branches() = branch;
+    });
+  };
+  EXPECT_EQ(with_branches(0), StatusCode::kInvalidArgument);
+  EXPECT_EQ(with_branches(1024), StatusCode::kOk);
+  EXPECT_EQ(with_branches(1025), StatusCode::kInvalidArgument);
+}
+
+TEST_F(SearcherTest, BranchHasOneStreamOfAnIndex) {
+  AddStream(5);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest*) {}), StatusCode::kOk);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest* request) {
+              pb::Branch* branch = request->mutable_branches(0);
+              *branch->add_streams() = pb::IndexStream(branch->streams(0));
+            }),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_F(SearcherTest, OrderOfTheKeyIsDescendingAndHasNoStream) {
+  request_.mutable_order()->set_descending(true);
+  const auto nothing = [](pb::SearchRequest*) {};
+  EXPECT_EQ(CodeAfter(nothing), StatusCode::kOk);
+  const std::function<void(pb::SearchRequest*)> faults[] = {
+      [](pb::SearchRequest* request) { request->mutable_order()->set_descending(false); },
+      [](pb::SearchRequest* request) { request->set_groups(true); },
+      [](pb::SearchRequest* request) {
+        *request->add_branches() = pb::Branch(request->branches(0));
+      },
+  };
+  for (const auto& fault : faults) EXPECT_EQ(CodeAfter(fault), StatusCode::kInvalidArgument);
+  AddStream(5);
+  EXPECT_EQ(CodeAfter(nothing), StatusCode::kInvalidArgument);
+}
+
+TEST_F(SearcherTest, OrderOfAnIndexHasAStreamOfItThatIsNoEquality) {
+  AddStream(5);
+  request_.mutable_order()->set_index_id(kByN);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest*) {}), StatusCode::kOk);
+  const std::function<void(pb::SearchRequest*)> faults[] = {
+      [](pb::SearchRequest* request) { request->mutable_order()->set_index_id(kByN - 1); },
+      [](pb::SearchRequest* request) {
+        request->mutable_branches(0)->mutable_streams(0)->set_equality(true);
+      },
+      [](pb::SearchRequest* request) { request->mutable_branches(0)->clear_streams(); },
+      [](pb::SearchRequest* request) {
+        *request->add_branches() = pb::Branch(request->branches(0));
+      },
+  };
+  for (const auto& fault : faults) {
+    const Status refusal = StatusAfter(fault, schema_);
+    EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refusal.message(), HasSubstr("a stream of that index that is no equality"));
+  }
+}
+
+TEST_F(SearcherTest, GroupsHaveNoColumnOfTheKeyAndTotalsAreOfWantedColumns) {
+  const uint32_t n = schema_.columns[0].id, key = schema_.columns[1].id, v = schema_.columns[2].id;
+  request_.set_groups(true);
+  request_.add_columns(n);
+  request_.add_totals(n);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest*) {}), StatusCode::kOk);
+  for (const uint32_t column : {v, 99u}) {
+    EXPECT_EQ(CodeAfter([&](pb::SearchRequest* request) { request->add_totals(column); }),
+              StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(CodeAfter([&](pb::SearchRequest* request) { request->add_columns(key); }),
+            StatusCode::kInvalidArgument);
+  TableSchema other = schema_;  // the first column is its key
+  other.key = {0};
+  EXPECT_EQ(StatusAfter([](pb::SearchRequest*) {}, other).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(SearcherTest, NewerRequestIsRefusedIfItNamesAnUnknownColumn) {
+  for (const Column& column : schema_.columns) request_.add_columns(column.id);
+  request_.set_schema_version(8);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest*) {}), StatusCode::kOk);
+  EXPECT_EQ(CodeAfter([](pb::SearchRequest* request) { request->add_columns(99); }),
+            StatusCode::kUnavailable);
+  const std::string predicate = SerializePredicate(Predicate::IsNull(5));
+  const auto by_unknown = [&](pb::SearchRequest* request) {
+    request->mutable_branches(0)->set_predicate(predicate);
+  };
+  EXPECT_EQ(CodeAfter(by_unknown), StatusCode::kUnavailable);
+  request_.set_schema_version(7);
+  EXPECT_EQ(CodeAfter(by_unknown), StatusCode::kInvalidArgument);
+}
+
+// ---- Reads that fail
+
+// Rows k0000, k0001, ... in files: n counts from 0 to 49 again and again, v from v0 to v2.
+class FailingReadsTest : public SearcherTest {
+ protected:
+  static constexpr int kRows = 3000;
+  static constexpr uint32_t kByV = 1, kByNv = 2;
+
+  FailingReadsTest() {
+    std::vector<pb::Mutation> puts;
+    for (int i = 0; i < kRows; ++i) {
+      char key[8];
+      std::snprintf(key, sizeof key, "k%04d", i);
+      const Row row = RowOf(key, i % 50, "v" + std::to_string(i % 3));
+      rows_[KeyOf(key)] = row;
+      puts.push_back(Mutation(pb::Mutation::PUT, row));
+    }
+    Run(puts);
+    for (rocksdb::ColumnFamilyHandle* family : {store_->rows(), store_->index()}) {
+      EXPECT_TRUE(store_->db()->Flush(rocksdb::FlushOptions(), family).ok());
+    }
+    const auto options = store_->db()->GetOptions(store_->rows());
+    cache_ = options.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>()->block_cache;
+  }
+
+  void Ask(const Predicate& predicate) {
+    predicate_ = predicate;
+    request_.Clear();
+    request_.set_schema_version(7);
+    request_.add_branches()->set_predicate(SerializePredicate(predicate));
+    for (const Column& column : schema_.columns) {
+      if (column.name != "k") request_.add_columns(column.id);
+    }
+  }
+  std::string Values(uint32_t index_id, int64_t n, const std::string& v) const {
+    return IndexEntry::Of(schema_, *schema_.FindIndex(index_id), RowOf("k", n, v))->values;
+  }
+  void AddRange(uint32_t index_id, const std::string& low, const std::string& high) {
+    pb::IndexStream* stream = request_.mutable_branches(0)->add_streams();
+    stream->set_index_id(index_id);
+    stream->add_ranges()->set_low(low);
+    stream->mutable_ranges(0)->set_high(high);
+  }
+  void AddEquality(uint32_t index_id, const std::string& value) {
+    AddRange(index_id, value, "");
+    request_.mutable_branches(0)->mutable_streams()->rbegin()->set_equality(true);
+  }
+
+  // All pages; nullopt: one of them is an error.
+  std::optional<std::multiset<std::string>> AllKeys(const Searcher& searcher) {
+    std::multiset<std::string> keys;
+    pb::SearchRange range;
+    do {
+      const pb::RangeResult page = searcher.Search(*region_, range, 400, Time::max());
+      if (page.has_error()) return std::nullopt;
+      for (const pb::FoundRow& row : page.rows()) keys.insert(row.key());
+      range.set_resume(page.resume());
+    } while (!range.resume().empty());
+    return keys;
+  }
+
+  // The search is done with a first read that fails, with a second one, and so on.
+  void ExpectAllRowsOrAnError() {
+    std::multiset<std::string> wanted;
+    for (const auto& [key, row] : rows_) {
+      if (predicate_.Matches(row)) wanted.insert(key);
+    }
+    const auto searcher =
+        Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema_));
+    ASSERT_TRUE(searcher.ok()) << searcher.status();
+    int failed = 0;
+    for (int64_t reads = 0;; ++reads) {
+      cache_->EraseUnRefEntries();
+      env_.FailReadAfter(reads);
+      const auto keys = AllKeys(**searcher);
+      EXPECT_EQ(keys.value_or(wanted), wanted);
+      if (!keys.has_value()) ++failed;
+      if (!env_.has_failed_read()) break;
+    }
+    env_.FailReadAfter(-1);
+    EXPECT_GT(failed, 2);
+  }
+
+  static Predicate N(Predicate::Op op, int64_t n) {
+    return Predicate::Compare(0, op, Value::Int64(n));
+  }
+  static Predicate V(const std::string& v) {
+    return Predicate::Compare(2, Predicate::Op::kEq, Value::Text(v));
+  }
+
+  std::map<std::string, Row> rows_;
+  std::shared_ptr<rocksdb::Cache> cache_;
+  Predicate predicate_;
+};
+
+TEST_F(FailingReadsTest, ScanFindsAllRowsOrFails) {
+  Ask(N(Predicate::Op::kLt, 40));
+  ExpectAllRowsOrAnError();
+  request_.mutable_order()->set_descending(true);
+  ExpectAllRowsOrAnError();
+}
+
+TEST_F(FailingReadsTest, WalkOfEntriesFindsAllRowsOrFails) {
+  Ask(N(Predicate::Op::kLt, 40));
+  AddRange(kByN, "", Values(kByN, 40, "v1"));
+  ExpectAllRowsOrAnError();
+  request_.mutable_order()->set_index_id(kByN);
+  ExpectAllRowsOrAnError();
+  request_.mutable_order()->set_descending(true);
+  ExpectAllRowsOrAnError();
+}
+
+TEST_F(FailingReadsTest, WalkOfKeysFindsAllRowsOrFails) {
+  Ask(V("v1"));
+  AddEquality(kByV, Values(kByV, 0, "v1"));
+  ExpectAllRowsOrAnError();
+}
+
+TEST_F(FailingReadsTest, JoinsFindAllRowsOrFail) {
+  Ask(Predicate::And({N(Predicate::Op::kEq, 10), V("v1")}));
+  AddEquality(kByN, Values(kByN, 10, "v1"));
+  AddEquality(kByV, Values(kByV, 0, "v1"));
+  ExpectAllRowsOrAnError();
+  Ask(Predicate::And({N(Predicate::Op::kLt, 40), V("v1")}));
+  AddRange(kByN, "", Values(kByN, 40, "v1"));
+  AddEquality(kByV, Values(kByV, 0, "v1"));
+  ExpectAllRowsOrAnError();
+  Ask(Predicate::And({V("v1"), N(Predicate::Op::kGe, 20), N(Predicate::Op::kLt, 25)}));
+  AddEquality(kByV, Values(kByV, 0, "v1"));
+  AddRange(kByN, Values(kByN, 20, "v1"), Values(kByN, 25, "v1"));
+  ExpectAllRowsOrAnError();
+}
+
+TEST_F(FailingReadsTest, ChoicesByCostFindAllRowsOrFail) {
+  context_->options.streams_by_cost = true;
+  Ask(Predicate::And({V("v1"), N(Predicate::Op::kGe, 20), N(Predicate::Op::kLt, 25)}));
+  AddEquality(kByV, Values(kByV, 0, "v1"));
+  AddRange(kByN, Values(kByN, 20, "v1"), Values(kByN, 25, "v1"));
+  ExpectAllRowsOrAnError();
+  request_.mutable_order()->set_index_id(kByN);
+  ExpectAllRowsOrAnError();
+}
+
+}  // namespace
+}  // namespace tamis
