@@ -5,27 +5,42 @@
 
 namespace tamis {
 
-ClearingRounds::Ticket ClearingRounds::Enter(std::span<const EntryKey> entries,
-                                             const FilterGeneration* current) {
+ClearingRounds::Ticket ClearingRounds::Enter(std::span<const EntryKey> entries) {
   std::vector<std::string> firsts;
   firsts.reserve(entries.size());
   for (const EntryKey& entry : entries) firsts.push_back(entry.first);
-  for (const std::string& first : firsts) NoteRegistration(first, current);
+  for (const std::string& first : firsts) NoteRegistration(first);
   const Ticket ticket = writes_.Enter(std::move(firsts));
   if (faults_.leave_before_commit) writes_.Leave(ticket);
   return ticket;
 }
 
 // A write registers: it may commit after the snapshot of the round that is under way.
-void ClearingRounds::NoteRegistration(std::string_view first, const FilterGeneration* current) {
+void ClearingRounds::NoteRegistration(std::string_view first) {
   if (!round_.has_value() || faults_.clear_despite_writes) return;
-  if (current != nullptr && current->cells.has_value()) {
-    round_->cells.erase(current->cells->map->CellOf(first));
+  if (published_ && published_->cells.has_value()) {
+    round_->cells.erase(published_->cells->map->CellOf(first));
   }
   Widen(&round_->added, first);
 }
 
-Clearing ClearingRounds::Begin(FilterGeneration* current, size_t max_cells) {
+void ClearingRounds::Hold() {
+  ++holds_;
+  if (!faults_.clear_incomplete) Cancel();
+}
+
+bool ClearingRounds::MayClear() const {
+  const bool complete = holds_ == 0 || faults_.clear_incomplete;
+  return published_ && !published_.spoilt() && complete;
+}
+
+bool ClearingRounds::IsWanted() const {
+  return published_->range_stale ||
+         (published_->cells.has_value() && !published_->cells->removed_from.empty());
+}
+
+Clearing ClearingRounds::Begin(size_t max_cells) {
+  FilterGeneration* const current = published_.get();
   if (writes_.has_unlisted() && !faults_.clear_amid_writes) return {};
   Round round{.number = rounds_ + 1, .cells = {}, .added = {}};
   std::set<uint32_t> busy;
@@ -69,38 +84,44 @@ std::vector<uint32_t> ClearingRounds::TakeCells(RegionCells* cells, const std::s
   return taken;
 }
 
-std::optional<ClearingRounds::Outcome> ClearingRounds::End(const Clearing& clearing,
-                                                           const Cleared& cleared,
-                                                           FilterGeneration* current) {
-  if (!round_.has_value() || round_->number != clearing.round) return std::nullopt;
+void ClearingRounds::End(const Clearing& clearing, const Cleared& cleared) {
+  if (!round_.has_value() || round_->number != clearing.round) return;
   const Round round = *std::exchange(round_, std::nullopt);
-  Outcome outcome;
-  if (current->cells.has_value()) {
-    for (const uint32_t cell : cleared.empty) {
-      if (!round.cells.contains(cell) && !faults_.clear_despite_writes) {
-        current->cells->removed_from.Insert(cell);  // a write may have filled it
-      } else if (current->cells->occupied.Contains(cell)) {
-        outcome.cells.push_back(cell);
-      }
-    }
-    for (const uint32_t cell : cleared.undecided) current->cells->removed_from.Insert(cell);
-  }
-  if (!clearing.range) return outcome;
-  outcome.narrows = cleared.range_known;
-  outcome.range_stale = !cleared.range_known;
-  if (!cleared.range_known) return outcome;
-  outcome.range = cleared.range;
-  if (round.added.has_value()) {
-    Widen(&outcome.range, round.added->first);
-    Widen(&outcome.range, round.added->second);
-  }
-  // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
-  outcome.range_stale = outcome.range != cleared.range;
-  return outcome;
+  FilterGeneration* const current = published_.get();
+  if (current->cells.has_value()) EndCells(round, cleared, &*current->cells);
+  if (clearing.range) EndRange(round, cleared);
 }
 
-void ClearingRounds::Cancel(FilterGeneration* current) {
+void ClearingRounds::EndCells(const Round& round, const Cleared& cleared, RegionCells* cells) {
+  std::vector<uint32_t> empty;
+  for (const uint32_t cell : cleared.empty) {
+    if (!round.cells.contains(cell) && !faults_.clear_despite_writes) {
+      cells->removed_from.Insert(cell);  // a write may have filled it
+    } else if (cells->occupied.Contains(cell)) {
+      empty.push_back(cell);
+    }
+  }
+  for (const uint32_t cell : cleared.undecided) cells->removed_from.Insert(cell);
+  published_.ClearCells(empty);
+}
+
+void ClearingRounds::EndRange(const Round& round, const Cleared& cleared) {
+  if (!cleared.range_known) {
+    published_.get()->range_stale = true;
+    return;
+  }
+  std::optional<ValueRange> range = cleared.range;
+  if (round.added.has_value()) {
+    Widen(&range, round.added->first);
+    Widen(&range, round.added->second);
+  }
+  // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
+  if (published_.Narrow(range)) published_.get()->range_stale |= range != cleared.range;
+}
+
+void ClearingRounds::Cancel() {
   const std::optional<Round> round = std::exchange(round_, std::nullopt);
+  FilterGeneration* const current = published_.get();
   if (!round.has_value() || current == nullptr) return;
   if (current->cells.has_value()) {
     for (const uint32_t cell : round->cells) current->cells->removed_from.Insert(cell);

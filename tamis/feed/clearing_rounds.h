@@ -1,5 +1,6 @@
 // ClearingRounds: the writes that are registered in a filter, and the round of clearing that is
-// under way beside them: rules (a), (b) and (d) of IndexFilter.
+// under way beside them: rules (a), (b), (d) and (e) of IndexFilter, but that nothing is cleared
+// beside a generation that is being built.
 //
 // The jar has the same class.
 //
@@ -16,7 +17,8 @@
 
 #include "tamis/cluster/faults.h"
 #include "tamis/feed/entry_key.h"
-#include "tamis/feed/filter_generation.h"
+#include "tamis/feed/published_generation.h"
+#include "tamis/feed/region_cells.h"
 #include "tamis/feed/value_range.h"
 #include "tamis/feed/writes_under_way.h"
 
@@ -42,10 +44,12 @@ class ClearingRounds {
  public:
   using Ticket = WritesUnderWay::Ticket;
 
-  explicit ClearingRounds(const Faults& faults) : faults_(faults) {}
+  // Both outlive it.
+  ClearingRounds(PublishedGeneration* published, const Faults& faults)
+      : published_(*published), faults_(faults) {}
 
-  // Registers a write before its commit. `current` is the published generation, or null.
-  Ticket Enter(std::span<const EntryKey> entries, const FilterGeneration* current);
+  // Registers a write before its commit.
+  Ticket Enter(std::span<const EntryKey> entries);
   void Leave(Ticket ticket) { writes_.Leave(ticket); }
   // Writes of unknown outcome leave little room for others.
   bool is_stuck() const { return writes_.is_stuck(); }
@@ -53,22 +57,21 @@ class ClearingRounds {
   void Mark() { writes_.Mark(); }
   void ForgetMarked() { writes_.ForgetMarked(); }  // it is published
 
-  // Begins a round of at most so many cells. REQUIRES: none is under way.
-  Clearing Begin(FilterGeneration* current, size_t max_cells);
-  // A round ends: this is cleared of the generation.
-  struct Outcome {
-    std::vector<uint32_t> cells = {};  // that are occupied until then
-    bool narrows = false;
-    std::optional<ValueRange> range = {};
-    bool range_stale = false;  // the range may be wider than it need be
-  };
-  // Ends the round, and notes in the generation what a later one is to look at. nullopt: it is not
-  // under way any more.
-  std::optional<Outcome> End(const Clearing& clearing, const Cleared& cleared,
-                             FilterGeneration* current);
+  // From now on entries of rows may be missing in the index, until as many calls of Release.
+  void Hold();
+  void Release() { --holds_; }
+  // One is published, and its index has all entries.
+  bool MayClear() const;
+  // Begin may find something to look at. REQUIRES: MayClear().
+  bool IsWanted() const;
+  // Begins a round of at most so many cells. REQUIRES: MayClear(), and none is under way.
+  Clearing Begin(size_t max_cells);
+  // Ends the round, if it is under way still: clears what the search has proven to be empty, and
+  // notes what a later round is to look at. REQUIRES: MayClear().
+  void End(const Clearing& clearing, const Cleared& cleared);
   // Nothing is cleared by the round any more; what it was to look at is to be looked at again in
-  // the generation, which may be null.
-  void Cancel(FilterGeneration* current);
+  // the published generation.
+  void Cancel();
   // The generation that it looked at is gone.
   void Forget() { round_.reset(); }
 
@@ -80,15 +83,19 @@ class ClearingRounds {
     std::optional<ValueRange> added;  // smallest and largest value of writes that have registered
   };
 
-  void NoteRegistration(std::string_view first, const FilterGeneration* current);
+  void NoteRegistration(std::string_view first);
   std::vector<uint32_t> TakeCells(RegionCells* cells, const std::set<uint32_t>& busy,
                                   size_t max_cells);
+  void EndCells(const Round& round, const Cleared& cleared, RegionCells* cells);
+  void EndRange(const Round& round, const Cleared& cleared);
 
+  PublishedGeneration& published_;
   const Faults& faults_;
   WritesUnderWay writes_;
   uint64_t rounds_ = 0;
   uint32_t next_cell_ = 0;  // behind the last one that a round was to look at
   std::optional<Round> round_;
+  int holds_ = 0;
 };
 
 }  // namespace tamis

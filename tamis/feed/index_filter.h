@@ -47,11 +47,11 @@
 #include "tamis/feed/clearing_rounds.h"
 #include "tamis/feed/entry_key.h"
 #include "tamis/feed/filter_budget.h"
-#include "tamis/feed/filter_events.h"
 #include "tamis/feed/filter_feed.h"
 #include "tamis/feed/filter_generation.h"
 #include "tamis/feed/filter_sizing.h"
 #include "tamis/feed/next_generation.h"
+#include "tamis/feed/published_generation.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -191,39 +191,30 @@ class IndexFilter {
   template <class Of>
   std::invoke_result_t<Of, const FilterGeneration&> Published(Of&& of) const {
     std::lock_guard lock(mutex_);
-    if (!current_) return {};
-    return of(*current_);
+    if (!published_) return {};
+    return of(*published_);
   }
   size_t columns() const { return index_.columns.size(); }
   const FilterGeneration* next() const { return next_ ? &next_->generation() : nullptr; }
 
-  void Account() { sizing_.Account(current_.get(), next()); }
+  void Account() { sizing_.Account(published_.get(), next()); }
   void Begin(FilterGeneration generation, bool hold_removals);
-  void RemoveFromPublished(std::span<const EntryKey> entries);
-  // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same
-  // value sets no bit and would wait for nothing, so coordinators are told to forget the filter
-  // first.
+  // A spoilt generation is counted again, and coordinators forget it before the next write.
   void DropSpoilt();
-  bool MayClear() const;
-  void ClearCells(const std::vector<uint32_t>& cells);
-  bool Narrow(const std::optional<ValueRange>& range);  // false: it is so already
+  bool MayClear() const { return !retired_ && !next_ && rounds_.MayClear(); }
 
   const IndexSpec index_;
   const Faults faults_;
 
   mutable std::mutex mutex_;
   FilterSizing sizing_;
-  FilterEvents events_;
-  std::unique_ptr<FilterGeneration> current_;  // published
+  PublishedGeneration published_;
+  ClearingRounds rounds_;
   std::optional<NextGeneration> next_;
   uint64_t generations_ = 0;
   bool retired_ = false;
-  bool spoilt_ = false;   // bits of current_ may be set that are never reported to coordinators
-  bool missing_ = false;  // a published generation was dropped for that
-
+  bool missing_ = false;  // a published generation was dropped since it was spoilt
   std::shared_ptr<const CellMap> cell_map_;
-  ClearingRounds rounds_;
-  int clearing_holds_ = 0;
 };
 
 }  // namespace tamis

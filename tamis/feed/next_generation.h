@@ -30,8 +30,8 @@ class NextGeneration {
 
   // The scan is over: carries out the removals that waited for it.
   void RemoveHeld();
-  // REQUIRES: nothing is called afterwards.
-  std::unique_ptr<FilterGeneration> Take() { return std::move(generation_); }
+  // REQUIRES: nothing is called after it was taken from there.
+  std::unique_ptr<FilterGeneration>* mutable_generation() { return &generation_; }
 
  private:
   bool AddUnlessHeld(const EntryKey& entry);

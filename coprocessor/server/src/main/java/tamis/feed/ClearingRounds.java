@@ -7,19 +7,27 @@ import java.util.TreeSet;
 import tamis.base.Fault;
 
 /**
- * The writes that are registered in a filter, and the round of clearing that is under way beside them: rules (a), (b)
- * and (d) of tamis::IndexFilter. Threads: exclusive access.
+ * The writes that are registered in a filter, and the round of clearing that is under way beside them: rules (a), (b),
+ * (d) and (e) of tamis::IndexFilter, but that nothing is cleared beside a generation that is being built. Threads:
+ * exclusive access.
  */
 final class ClearingRounds {
+  private final PublishedGeneration published;
   private final WritesUnderWay writes = new WritesUnderWay();
   private long rounds;
   private ClearingRound round; // null: none is under way
   private int nextCell; // after the last one that a round was to look at
+  private int holds; // while there are any, entries of rows may be missing in the index
+
+  ClearingRounds(PublishedGeneration published) {
+    this.published = published;
+  }
 
   // ---- Writes
 
-  /** Registers a write before its commit. `cells`: those of the published generation; null: there are none. */
-  long enter(Collection<IndexEntry> entries, RegionCells cells) {
+  /** Registers a write before its commit. */
+  long enter(Collection<IndexEntry> entries) {
+    RegionCells cells = published.cells();
     byte[][] firsts = new byte[entries.size()][];
     int count = 0;
     for (IndexEntry entry : entries) firsts[count++] = entry.first();
@@ -51,8 +59,33 @@ final class ClearingRounds {
 
   // ---- Rounds
 
-  /** Null: there is nothing to look at. REQUIRES: no round is under way. */
-  Clearing begin(FilterGeneration current, int mostCells) {
+  /** From now on entries of rows may be missing in the index, until as many calls of release. */
+  void hold() {
+    ++holds;
+    if (!Fault.CLEARED_WHILE_INCOMPLETE.isOn()) cancel();
+  }
+
+  void release() {
+    --holds;
+  }
+
+  /** Whether the published generation is of the region's own entries, and its index has all of them. */
+  boolean mayClear() {
+    if (!published.isPublished() || published.isSpoilt()) return false;
+    boolean complete = holds == 0 || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
+    boolean own = published.generation().counted || Fault.PARENTS_CELLS_CLEARED.isOn();
+    return complete && own;
+  }
+
+  /** Whether begin may find something to look at. REQUIRES: mayClear(). */
+  boolean isWanted() {
+    FilterGeneration current = published.generation();
+    return current.rangeStale || (current.cells != null && current.cells.removedFrom.count() > 0);
+  }
+
+  /** Null: there is nothing to look at. REQUIRES: mayClear(), and no round is under way. */
+  Clearing begin(int mostCells) {
+    FilterGeneration current = published.generation();
     if (writes.hasUnlisted() && !Fault.CLEARED_AMID_WRITES.isOn()) return null;
     ClearingRound begun = new ClearingRound(rounds + 1, current.rangeStale);
     RegionCells cells = current.cells;
@@ -93,20 +126,40 @@ final class ClearingRounds {
     return named.stream().mapToInt(Integer::intValue).toArray();
   }
 
-  boolean isUnderWay(Clearing clearing) {
-    return round != null && round.number == clearing.round;
+  /**
+   * Ends the round, if it is under way still, and clears what its search has proven to be empty. REQUIRES: mayClear().
+   */
+  void end(Clearing clearing) {
+    if (round == null || round.number != clearing.round) return;
+    ClearingRound ended = forget();
+    FilterGeneration current = published.generation();
+    if (current.cells != null) {
+      published.clearCells(ended.emptyOf(clearing));
+      ended.undecidedOf(clearing).forEach(current.cells.removedFrom::insert);
+    }
+    if (!clearing.range) return;
+    if (!clearing.rangeKnown) { // deleted entries may be in the way, until HBase compacts them
+      current.rangeStale = true;
+      return;
+    }
+    ValueRange range = ValueRange.union(clearing.found, ended.added);
+    if (ValueRange.isSame(current.range, range)) return;
+    // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
+    current.rangeStale |= !ValueRange.isSame(range, clearing.found);
+    published.narrow(range);
   }
 
-  /** Ends the round that is under way, and returns it. */
-  ClearingRound end() {
+  /** The round that is under way clears nothing any more. Returns it; null: there was none. */
+  ClearingRound forget() {
     ClearingRound ended = round;
     round = null;
     return ended;
   }
 
   /** Nothing is cleared by the round any more; what it was to look at is to be looked at again. */
-  void cancel(FilterGeneration current) {
-    ClearingRound cancelled = end();
+  void cancel() {
+    ClearingRound cancelled = forget();
+    FilterGeneration current = published.generation();
     if (cancelled == null || current == null) return;
     if (current.cells != null) cancelled.cells.forEach(current.cells.removedFrom::insert);
     current.rangeStale |= cancelled.range;

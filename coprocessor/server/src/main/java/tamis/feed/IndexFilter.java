@@ -1,10 +1,8 @@
 package tamis.feed;
 
 import java.util.Collection;
-import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import tamis.base.Fault;
 import tamis.filter.CellSet;
 import tamis.filter.LayeredFilter;
@@ -34,21 +32,18 @@ public final class IndexFilter {
 
   private final Schema.Index index;
   private final FilterSizing sizing;
-  private final FilterEvents events;
-  private FilterGeneration current; // published; null: none is
+  private final PublishedGeneration published;
+  private final ClearingRounds rounds;
   private NextGeneration next; // null: none is being built
   private long generations;
   private boolean retired;
   private boolean missing; // none is published although one should be: there was no room, or counting it failed
-  private boolean spoilt; // bits of the published generation may be set that are never reported to coordinators
-
-  private final ClearingRounds rounds = new ClearingRounds();
-  private int clearingHolds;
 
   public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     this.index = index;
     sizing = new FilterSizing(index);
-    events = new FilterEvents(feed, index.id, regionId, epoch);
+    published = new PublishedGeneration(feed, index.id, regionId, epoch);
+    rounds = new ClearingRounds(published);
   }
 
   // ---- Entries
@@ -61,12 +56,12 @@ public final class IndexFilter {
   public synchronized long add(Collection<IndexEntry> entries) {
     dropSpoilt();
     // Without a generation there is nothing to clear. One that begins later counts what is committed by then.
-    if (current == null && next == null) return 0;
-    long ticket = rounds.enter(entries, current == null ? null : current.cells);
+    if (!published.isPublished() && next == null) return 0;
+    long ticket = rounds.enter(entries);
     boolean done = false;
     try {
       if (next != null) next.add(entries);
-      if (current != null) addToCurrent(entries);
+      published.add(entries);
       done = true;
     } finally {
       if (!done || Fault.LEFT_BEFORE_COMMIT.isOn()) rounds.leave(ticket);
@@ -79,31 +74,16 @@ public final class IndexFilter {
     rounds.leave(ticket);
   }
 
-  private void addToCurrent(Collection<IndexEntry> entries) {
-    boolean done = false;
-    try {
-      events.tellAdded(current, current.add(entries, true));
-      done = true;
-    } finally {
-      if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
-    }
-  }
-
-  /**
-   * Drops the filter if memory ran out between setting a bit and telling coordinators of it. A later write of the same
-   * value would set no bit and so wait for nothing; so before it coordinators are told to forget the whole filter,
-   * which is then counted again.
-   */
+  /** A spoilt generation is counted again, and coordinators forget it before the next write. */
   private void dropSpoilt() {
-    if (!spoilt) return;
+    if (!published.isSpoilt()) return;
     drop();
     missing = true;
-    spoilt = false;
   }
 
   /** Uncounts entries; to be called after the commit that removed them. Returns wantsClearing(). */
   public synchronized boolean remove(Collection<IndexEntry> entries) {
-    if (current != null) events.tellRemoved(current, current.remove(entries, true));
+    published.remove(entries);
     if (next != null) next.remove(entries);
     return wantsClearing();
   }
@@ -115,15 +95,14 @@ public final class IndexFilter {
   public synchronized long waitFor(Collection<IndexEntry> entries) {
     dropSpoilt();
     Fault.allocate();
-    return events.waitFor(current, entries);
+    return published.waitFor(entries);
   }
 
   /** Whether a row with these entries would have to wait if it were counted now. */
   public synchronized boolean wouldWait(Collection<IndexEntry> entries) {
     if (waitFor(entries) > 0) return true;
-    if (current == null) return false;
     for (IndexEntry entry : entries) {
-      if (!current.mayContain(entry)) return true;
+      if (!published.mayContain(entry)) return true;
     }
     return false;
   }
@@ -138,13 +117,13 @@ public final class IndexFilter {
    */
   public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
-    missing = current == null;
-    LayeredFilter filter = sizing.newFilter(current, room);
+    missing = !published.isPublished();
+    LayeredFilter filter = sizing.newFilter(published.generation(), room);
     if (filter == null) return false;
     RegionCells cells = index.cellMap == null ? null : new RegionCells(index.cellMap);
     next = new NextGeneration(new FilterGeneration(++generations, filter, cells));
     rounds.mark();
-    if (!Fault.CLEARED_BESIDE_A_RECOUNT.isOn()) rounds.cancel(current);
+    if (!Fault.CLEARED_BESIDE_A_RECOUNT.isOn()) rounds.cancel();
     return true;
   }
 
@@ -161,7 +140,7 @@ public final class IndexFilter {
 
   /** True if the generation that is being counted is larger than the published one, and than the room for it. */
   public synchronized boolean isTooLarge(FilterRoom room) {
-    return next != null && sizing.isTooLarge(next.generation(), current, room);
+    return next != null && sizing.isTooLarge(next.generation(), published.generation(), room);
   }
 
   /** Gives up the generation that is being counted, and makes the next one larger. False: no larger one is possible. */
@@ -178,11 +157,9 @@ public final class IndexFilter {
   public synchronized void publish() {
     if (next == null || retired) return;
     next.removeHeld();
-    events.tellPublished(next.generation(), current != null);
-    current = next.generation();
+    published.publish(next.generation());
     next = null;
     missing = false;
-    spoilt = false;
     sizing.published();
     rounds.forgetMarked(); // writes of unknown outcome among them: their entries that stand are counted
   }
@@ -192,6 +169,7 @@ public final class IndexFilter {
    * none is published. REQUIRES: nothing is added to this filter any more, and nothing was written to the daughter yet.
    */
   public synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
+    FilterGeneration current = published.generation();
     if (current == null) return null;
     IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
     boolean sameCells =
@@ -222,10 +200,8 @@ public final class IndexFilter {
   public synchronized long drop() {
     next = null;
     missing = false;
-    if (current == null) return events.replaced();
-    long sequence = events.tellDropped(current);
-    current = null;
-    rounds.end();
+    long sequence = published.drop();
+    rounds.forget();
     return sequence;
   }
 
@@ -234,15 +210,15 @@ public final class IndexFilter {
    * present values.
    */
   public synchronized void giveUp() {
-    if (current == null) return;
-    sizing.remember(current);
+    if (!published.isPublished()) return;
+    sizing.remember(published.generation());
     drop();
     missing = true;
   }
 
   /** Bytes of the published generation. */
   public synchronized long publishedBytes() {
-    return current == null ? 0 : current.sizeBytes();
+    return sizeOf(published.generation());
   }
 
   /**
@@ -254,6 +230,7 @@ public final class IndexFilter {
    */
   public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
+    FilterGeneration current = published.generation();
     if (current == null) return missing && sizing.hasRoomForFirst(room);
     if (rounds.isStuck()) return true;
     LayeredFilter filter = current.filter;
@@ -264,17 +241,17 @@ public final class IndexFilter {
   }
 
   public synchronized boolean isPublished() {
-    return current != null;
+    return published.isPublished();
   }
 
   /** True if a generation is published that was counted from the region's own entries, not inherited. */
   public synchronized boolean isCounted() {
-    return current != null && current.counted;
+    return published.isPublished() && published.generation().counted;
   }
 
   /** True if the published generation is bits alone. */
   public synchronized boolean isOfBits() {
-    return current != null && current.filter.bitsOnly();
+    return published.isPublished() && published.generation().filter.bitsOnly();
   }
 
   /** True if no filter is published although one should be, since there was no room for it or counting it failed. */
@@ -283,20 +260,26 @@ public final class IndexFilter {
   }
 
   public synchronized long sizeBytes() {
-    return (current == null ? 0 : current.sizeBytes()) + (next == null ? 0 : next.generation().sizeBytes());
+    return sizeOf(published.generation()) + (next == null ? 0 : next.generation().sizeBytes());
+  }
+
+  private static long sizeOf(FilterGeneration generation) {
+    return generation == null ? 0 : generation.sizeBytes();
   }
 
   public synchronized boolean mayContain(IndexEntry entry) {
-    return current == null || current.mayContain(entry);
+    return published.mayContain(entry);
   }
 
   /** Upper bound for the number of entries with these encoded values of leading columns; -1: none is known. */
   public synchronized long countBound(byte[] prefix) {
-    return current == null ? -1 : current.filter.countBound(Hash.of(prefix, index.seed));
+    if (!published.isPublished()) return -1;
+    return published.generation().filter.countBound(Hash.of(prefix, index.seed));
   }
 
   /** The answers of the published filter as of now, unchanged by later writes; null: none is published. */
   public synchronized Predicate<IndexEntry> frozen() {
+    FilterGeneration current = published.generation();
     if (current == null) return null;
     RegionCells cells = current.cells == null ? null : current.cells.copy();
     FilterGeneration copy = new FilterGeneration(current.number, current.filter.copy(), cells);
@@ -306,86 +289,44 @@ public final class IndexFilter {
 
   /** The number of entries in the published filter; 0: none is published. */
   public synchronized long entries() {
-    return current == null ? 0 : current.entries;
+    return published.isPublished() ? published.generation().entries : 0;
   }
 
   /** Cells of the published generation that are set. */
   public synchronized int occupiedCells() {
-    return current == null || current.cells == null ? 0 : current.cells.occupied.count();
+    return published.cells() == null ? 0 : published.cells().occupied.count();
   }
 
   // ---- Clearing
 
   private boolean mayClear() {
-    if (current == null || retired || spoilt) return false;
-    boolean complete = clearingHolds == 0 || Fault.CLEARED_WHILE_INCOMPLETE.isOn();
     boolean alone = next == null || Fault.CLEARED_BESIDE_A_RECOUNT.isOn();
-    boolean own = current.counted || Fault.PARENTS_CELLS_CLEARED.isOn();
-    return complete && alone && own;
+    return alone && !retired && rounds.mayClear();
   }
 
   /** True if beginClearing may find something to do. */
   public synchronized boolean wantsClearing() {
-    return mayClear() && (current.rangeStale || (current.cells != null && current.cells.removedFrom.count() > 0));
+    return mayClear() && rounds.isWanted();
   }
 
   /** Begins a round of at most so many cells; a round before it ends. Null: there is nothing to be cleared now. */
   public synchronized Clearing beginClearing(int mostCells) {
-    rounds.cancel(current);
-    return mayClear() ? rounds.begin(current, mostCells) : null;
+    rounds.cancel();
+    return mayClear() ? rounds.begin(mostCells) : null;
   }
 
   /** The search has ended, and `clearing` has its results. */
   public synchronized void endClearing(Clearing clearing) {
-    if (!rounds.isUnderWay(clearing) || !mayClear()) return;
-    ClearingRound round = rounds.end();
-    if (current.cells != null) {
-      clearCells(round.emptyOf(clearing));
-      round.undecidedOf(clearing).forEach(current.cells.removedFrom::insert);
-    }
-    if (!clearing.range) return;
-    if (!clearing.rangeKnown) { // deleted entries may be in the way, until HBase compacts them
-      current.rangeStale = true;
-      return;
-    }
-    ValueRange range = ValueRange.union(clearing.found, round.added);
-    if (ValueRange.isSame(current.range, range)) return;
-    // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
-    current.rangeStale |= !ValueRange.isSame(range, clearing.found);
-    narrow(range);
-  }
-
-  /**
-   * Where memory runs out, a coordinator may know the range, and a later write not that it has to wait until the
-   * coordinator knows a wider one.
-   */
-  private void narrow(ValueRange range) {
-    boolean done = false;
-    try {
-      current.range = range;
-      events.tellRange(current);
-      done = true;
-    } finally {
-      if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
-    }
-  }
-
-  private void clearCells(List<Integer> cells) {
-    List<Integer> cleared = cells.stream().filter(current.cells.occupied::contains).collect(Collectors.toList());
-    if (cleared.isEmpty()) return;
-    // The bits are cleared first: a coordinator that gets no report goes on asking.
-    cleared.forEach(current.cells.occupied::erase);
-    events.tellCellsCleared(current, cleared);
+    if (mayClear()) rounds.end(clearing);
   }
 
   /** From now on entries of rows may be missing in the index, until as many calls of releaseClearing. */
   public synchronized void holdClearing() {
-    ++clearingHolds;
-    if (!Fault.CLEARED_WHILE_INCOMPLETE.isOn()) rounds.cancel(current);
+    rounds.hold();
   }
 
   public synchronized void releaseClearing() {
-    --clearingHolds;
+    rounds.release();
   }
 
   // ---- Bits
@@ -398,8 +339,9 @@ public final class IndexFilter {
     Cluster.Projection.Builder projection;
     CellSet cells;
     synchronized (this) {
+      FilterGeneration current = published.generation();
       if (current == null || (from.getCells() && current.cells == null)) return null;
-      projection = events.newProjection(current);
+      projection = published.newProjection();
       if (!from.getCells()) {
         current.projectLayers(from, maxBytes, projection);
         return projection.build();
