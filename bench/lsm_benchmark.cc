@@ -548,7 +548,7 @@ Written WriteAll(const Arguments& arguments, bool filtered, size_t value_bytes, 
   for (uint64_t i = 0; i < puts; ++i) Check(db->Put({}, Key(Mix(i) % puts), value), "put");
   Check(db->Flush({}), "flush");
   AwaitCompactions(db.get());
-  if (ours != nullptr) ours->filter().WaitUntilSettled();
+  if (ours != nullptr) ours->filter().WaitUntilReconciled();
   written.seconds = OfProcess() - begin;
   if (ours == nullptr) return written;
 
@@ -565,7 +565,7 @@ Written WriteAll(const Arguments& arguments, bool filtered, size_t value_bytes, 
   rocksdb::CompactRangeOptions all;
   all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
   Check(db->CompactRange(all, nullptr, nullptr), "compact all");
-  ours->filter().WaitUntilSettled();
+  ours->filter().WaitUntilReconciled();
   ends = true;
   watch.join();
   written.peak = static_cast<double>(peak) / static_cast<double>(before);
@@ -622,7 +622,7 @@ void BesideAWriter(const Arguments& arguments) {
   if (!made.ok()) Wrong(made.status().message());
   lsm::TreeFilter& tree = **made;
   (void)tree.families().MemtableMade(0);
-  tree.families().ClearDoubts(0, lsm::kNotShown);
+  tree.families().ClearBypassReasons(0, lsm::kNotShown);
   std::vector<uint64_t> live;
   const auto add = [&](uint64_t number) {
     std::vector<uint64_t> hashes(kFileKeys);

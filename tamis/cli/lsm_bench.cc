@@ -167,9 +167,10 @@ Result<LsmBench::Report> LsmBench::Run(const lsm::StoredDatabase& database,
   }
   if (rounds == 0 || lookups == 0) return InvalidArgument("cannot measure nothing");
   rocksdb::ColumnFamilyHandle* const handle = at->handle;
-  if (const std::string doubts = database.filtered()->filter().DoubtsOf(handle); !doubts.empty()) {
+  if (const std::string reasons = database.filtered()->filter().BypassReasonsOf(handle);
+      !reasons.empty()) {
     return FailedPrecondition("cannot measure: column family \"" + family +
-                              "\" would pass through: " + doubts);
+                              "\" would pass through: " + reasons);
   }
   Random random(1);
   std::vector<Lookups> kinds;

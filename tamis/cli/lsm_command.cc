@@ -115,7 +115,7 @@ Result<Json> FamilyAsJson(const StoredDatabase& database, const StoredDatabase::
             {"comparator", family.comparator},
             {"merge_operator", family.merge_operator},
             {"memtable", family.memtable},
-            {"passes_through", lsm::DoubtNames(family.doubts)},
+            {"passes_through", lsm::BypassReasonNames(family.bypass_reasons)},
             {"opened", family.handle != nullptr}};
   if (family.handle == nullptr) return json;
   uint64_t runs = 0;
@@ -211,9 +211,9 @@ void Show(const Json& json) {
       fmt::print("  merges  by \"{}\", which this program does not have and does not need\n",
                  text("merge_operator"));
     }
-    const std::string doubts = text("passes_through");
-    fmt::print("  state   {}\n", doubts.empty() ? "would be answered from the filter"
-                                                : "would pass through: " + doubts);
+    const std::string reasons = text("passes_through");
+    fmt::print("  state   {}\n", reasons.empty() ? "the filter would answer"
+                                                 : "every key would pass through: " + reasons);
   }
 }
 
@@ -239,15 +239,16 @@ Status Inspect(const Arguments& arguments) {
 // The families whose files could not all be read.
 Status Unreadable(const StoredDatabase& database, const DatabaseFilter& filter) {
   for (const StoredDatabase::Family& family : database.families()) {
-    if (family.handle == nullptr || family.doubts != 0) continue;
-    const lsm::Doubts doubts = filter.tree().families().DoubtsOf(family.handle->GetID());
-    if ((doubts & lsm::kNoMemory) != 0) {
+    if (family.handle == nullptr || family.bypass_reasons != 0) continue;
+    const lsm::BypassReasons reasons =
+        filter.tree().families().BypassReasonsOf(family.handle->GetID());
+    if ((reasons & lsm::kNoMemory) != 0) {
       return {StatusCode::kResourceExhausted,
               "there is not enough memory for the keys of column "
               "family \"" +
                   family.name + "\" in \"" + database.directory() + "\""};
     }
-    if ((doubts & lsm::kUnreadable) != 0) {
+    if ((reasons & lsm::kUnreadable) != 0) {
       return DataLoss("cannot read all files of column family \"" + family.name + "\" in \"" +
                       database.directory() +
                       "\": lookups in it would pass through; ldb checkconsistency tells more");
@@ -366,10 +367,11 @@ Status Verify(const Arguments& arguments) {
   bool is_sure = false;
   for (const StoredDatabase::Family& family : database.families()) {
     Json one{{"name", family.name}};
-    const std::string doubts =
-        family.handle == nullptr ? lsm::DoubtNames(family.doubts) : filter->DoubtsOf(family.handle);
-    one["passes_through"] = doubts;
-    if (doubts.empty()) {
+    const std::string reasons = family.handle == nullptr
+                                    ? lsm::BypassReasonNames(family.bypass_reasons)
+                                    : filter->BypassReasonsOf(family.handle);
+    one["passes_through"] = reasons;
+    if (reasons.empty()) {
       TAMIS_ASSIGN_OR_RETURN(const Verified verified, AskEveryKey(database, *filter, family));
       one["keys"] = verified.keys;
       one["missed"] = verified.missed;
@@ -449,7 +451,7 @@ void AddLsmCommand(Command app, Invocation* invocation) {
   const auto add = [&](const char* name, const char* help, auto run) {
     Command sub = lsm.AddCommand(name, help);
     sub.AddOption("DIR", a->directory, "The directory of the database").Required();
-    sub.AddFlag("--json", a->json, "As JSON");
+    sub.AddFlag("--json", a->json, "Print JSON");
     sub.OnParsed([=] {
       invocation->run = [arguments, run] {
         const InterruptScope scope(&cancelled);
@@ -472,7 +474,7 @@ void AddLsmCommand(Command app, Invocation* invocation) {
       rate(add("bench", "Measure lookups with and without the filter, in one run", Bench));
   bench.AddOption("--keys", a->bench.keys_file, "A file of the keys to look up, one a line");
   bench.AddOption("--family", a->bench.family, "The column family").ShowDefault();
-  bench.AddOption("--lookups", a->bench.lookups, "Of each kind, a round").ShowDefault();
+  bench.AddOption("--lookups", a->bench.lookups, "Lookups of each kind in a round").ShowDefault();
   bench.AddOption("--rounds", a->bench.rounds, "Rounds; the median is reported").ShowDefault();
   bench.AddOption("--cache-bytes", a->bench.cache_bytes, "RocksDB's block cache")
       .AsSizeBytes()

@@ -96,7 +96,7 @@ class BlockedQuotientFilter {
   // LineVersions(LineCount()). Insert and erase as above. A reader finds every key that is in the
   // filter from before its question to after it; kDisturbed is no answer, the reader may ask again.
   // REQUIRES: the filter was not read with OpenMode::kBorrow; nothing else is called that changes.
-  enum class Answer { kNo, kMaybe, kDisturbed };
+  enum class Answer { kNo, kPerhaps, kDisturbed };
   [[nodiscard]] bool InsertWhileRead(uint64_t hash, LineVersions* versions);
   bool EraseWhileRead(uint64_t hash, LineVersions* versions);
   Answer MayContainWhileWritten(uint64_t hash, const LineVersions& versions) const {
@@ -214,12 +214,12 @@ inline BlockedQuotientFilter::Answer BlockedQuotientFilter::Reader::MayContain(
   const uint64_t line_begun = LineVersions::Begin(line_version);
   const Found found = Find(lines_.Line(place.line), place.fingerprint);
   // A key found in a half-written line may not be in the filter: a false positive, no harm.
-  if (found == Found::kHere) return Answer::kMaybe;
+  if (found == Found::kHere) return Answer::kPerhaps;
   if (line_begun % 2 != 0) return Answer::kDisturbed;
   if (found == Found::kPerhapsSpilled) {
     const LineVersions::Version& table_version = versions_.OfTable();
     const uint64_t table_begun = LineVersions::Begin(table_version);
-    if (spill_->Contains(place.line, place.fingerprint)) return Answer::kMaybe;
+    if (spill_->Contains(place.line, place.fingerprint)) return Answer::kPerhaps;
     if (table_begun % 2 != 0 || !LineVersions::StillIs(table_version, table_begun)) {
       return Answer::kDisturbed;
     }

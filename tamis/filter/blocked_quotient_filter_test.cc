@@ -356,7 +356,7 @@ TEST(BlockedQuotientFilterTest, WritingBesideReadersMakesTheSameBytes) {
       }
       const uint64_t asked = Key(10, random());
       ASSERT_EQ(shared.MayContainWhileWritten(asked, versions),
-                alone.MayContain(asked) ? BlockedQuotientFilter::Answer::kMaybe
+                alone.MayContain(asked) ? BlockedQuotientFilter::Answer::kPerhaps
                                         : BlockedQuotientFilter::Answer::kNo);
     }
     EXPECT_EQ(alone.Serialize(), shared.Serialize());

@@ -5,8 +5,8 @@
 
 namespace tamis::lsm {
 
-std::string DoubtNames(Doubts doubts) {
-  static constexpr std::pair<Doubts, std::string_view> kNames[] = {
+std::string BypassReasonNames(BypassReasons reasons) {
+  static constexpr std::pair<BypassReasons, std::string_view> kNames[] = {
       {kCounting, "its files are being counted"},
       {kNotShown, "its handle was not shown"},
       {kMemtables, "its memtables are not watched"},
@@ -20,8 +20,8 @@ std::string DoubtNames(Doubts doubts) {
       {kNoMemory, "memory ran out when keys of it were to be noted"},
   };
   std::string names;
-  for (const auto& [doubt, name] : kNames) {
-    if ((doubts & doubt) == 0) continue;
+  for (const auto& [reason, name] : kNames) {
+    if ((reasons & reason) == 0) continue;
     if (!names.empty()) names += ", ";
     names += name;
   }
@@ -29,7 +29,7 @@ std::string DoubtNames(Doubts doubts) {
 }
 
 ColumnFamilies::ColumnFamilies(GracePeriod* grace) : grace_(grace) {
-  for (std::atomic<Doubts>& doubts : doubts_) doubts = kNotShown | kMemtables;
+  for (std::atomic<BypassReasons>& reasons : bypass_reasons_) reasons = kNotShown | kMemtables;
 }
 
 ColumnFamilies::~ColumnFamilies() {
@@ -47,29 +47,30 @@ MemtableFilters* ColumnFamilies::Make(uint32_t id) {
   return family;
 }
 
-void ColumnFamilies::AddDoubts(uint32_t family, Doubts doubts) noexcept {
+void ColumnFamilies::AddBypassReasons(uint32_t family, BypassReasons reasons) noexcept {
   if (family >= kMaxFamilies) return;
-  // Waits even if the family had these doubts: the thread that added them may be waiting still.
-  doubts_[family].fetch_or(doubts);
+  // Waits even if the family had these reasons: the thread that added them may be waiting still.
+  bypass_reasons_[family].fetch_or(reasons);
   // If the system refuses the wait, a reader that asked before may still be at it, but very
   // unlikely.
   (void)grace_->Wait();
 }
 
-void ColumnFamilies::ClearDoubts(uint32_t family, Doubts doubts) noexcept {
-  if (family < kMaxFamilies) doubts_[family].fetch_and(~doubts);
+void ColumnFamilies::ClearBypassReasons(uint32_t family, BypassReasons reasons) noexcept {
+  if (family < kMaxFamilies) bypass_reasons_[family].fetch_and(~reasons);
 }
 
-Doubts ColumnFamilies::DoubtsOf(uint32_t family) const {
-  const Doubts doubts = family < kMaxFamilies ? doubts_[family].load() : kNotShown | kMemtables;
-  return doubts | (IsCounting() ? kCounting : 0);
+BypassReasons ColumnFamilies::BypassReasonsOf(uint32_t family) const {
+  const BypassReasons reasons =
+      family < kMaxFamilies ? bypass_reasons_[family].load() : kNotShown | kMemtables;
+  return reasons | (IsCounting() ? kCounting : 0);
 }
 
 std::shared_ptr<MemtableFilter> ColumnFamilies::MemtableMade(uint32_t family, uint64_t guess) {
   MemtableFilters* const memtables = Make(family);
   if (memtables == nullptr) return nullptr;
   auto filter = memtables->Begin(guess);
-  ClearDoubts(family, kMemtables);
+  ClearBypassReasons(family, kMemtables);
   return filter;
 }
 

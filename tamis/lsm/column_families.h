@@ -1,7 +1,7 @@
 // ColumnFamilies: the column families of a tree: the filters of their memtables, and why some of
 // them pass through.
 //
-// A family about which anything is in doubt gives no answers: every key may be there. All pass
+// A family with a bypass reason gives no answers: every key may be there. All families pass
 // through until EndCounting, since the files that were there before are not counted yet.
 //
 // Threads: safe; readers take no lock. The GracePeriod outlives it.
@@ -19,23 +19,25 @@
 
 namespace tamis::lsm {
 
-// Why a column family passes through: a set of bits.
-using Doubts = uint32_t;
-inline constexpr Doubts kCounting = 1;     // its files are being counted
-inline constexpr Doubts kNotShown = 2;     // its handle was not shown, so its kind is not known
-inline constexpr Doubts kMemtables = 4;    // its memtables do not report their keys
-inline constexpr Doubts kComparator = 8;   // not bytewise: equal keys may differ in their bytes
-inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
-inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
-inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
-inline constexpr Doubts kSecondary = 128;  // another process writes the database
-inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new one of its name
-inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
-inline constexpr Doubts kBypass = 1024;    // a memtable of it was not made by our factory
-// Doubts that stay until the database is opened again; the files of such a family need not be
+// Why a column family passes through: a set of bits; 0: it does not.
+using BypassReasons = uint32_t;
+inline constexpr BypassReasons kCounting = 1;  // its files are being counted
+inline constexpr BypassReasons kNotShown = 2;  // its handle was not shown, so its kind is not known
+inline constexpr BypassReasons kMemtables = 4;  // its memtables do not report their keys
+inline constexpr BypassReasons kComparator =
+    8;  // not bytewise: equal keys may differ in their bytes
+inline constexpr BypassReasons kTimestamps = 16;  // keys carry user timestamps
+inline constexpr BypassReasons kIngestion = 32;   // files come in that are not counted yet
+inline constexpr BypassReasons kUnreadable = 64;  // a live file of it cannot be counted
+inline constexpr BypassReasons kSecondary = 128;  // another process writes the database
+inline constexpr BypassReasons kDropped =
+    256;  // it was dropped, and there is a new one of its name
+inline constexpr BypassReasons kNoMemory = 512;  // keys of it could not be noted
+inline constexpr BypassReasons kBypass = 1024;   // a memtable of it was not made by our factory
+// Reasons that stay until the database is opened again; the files of such a family need not be
 // known. Files in another order than that of bytes cannot be read back.
-inline constexpr Doubts kForGood = kUnreadable | kNoMemory | kComparator | kTimestamps;
-std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
+inline constexpr BypassReasons kForGood = kUnreadable | kNoMemory | kComparator | kTimestamps;
+std::string BypassReasonNames(BypassReasons reasons);  // "counting, memtables"; "" for none
 
 class ColumnFamilies {
  public:
@@ -47,16 +49,16 @@ class ColumnFamilies {
   const MemtableFilters* Answering(uint32_t id) const {
     if (id >= kMaxFamilies) return nullptr;
     const MemtableFilters* const family = families_[id].load(std::memory_order_acquire);
-    const bool answers = !IsCounting() && doubts_[id].load(std::memory_order_acquire) == 0;
+    const bool answers = !IsCounting() && bypass_reasons_[id].load(std::memory_order_acquire) == 0;
     return answers ? family : nullptr;
   }
 
-  // A new family has the doubts kNotShown and kMemtables until they are cleared. When AddDoubts has
-  // returned, every reader knows of the doubts and passes keys of the family through. It waits for
-  // the readers that are inside of MayContain, so a reader must not call it.
-  void AddDoubts(uint32_t family, Doubts doubts) noexcept;
-  void ClearDoubts(uint32_t family, Doubts doubts) noexcept;
-  Doubts DoubtsOf(uint32_t family) const;  // with kCounting
+  // A new family has the reasons kNotShown and kMemtables until they are cleared. When
+  // AddBypassReasons has returned, every reader knows of the reasons and passes keys of the family
+  // through. It waits for the readers that are inside of MayContain, so a reader must not call it.
+  void AddBypassReasons(uint32_t family, BypassReasons reasons) noexcept;
+  void ClearBypassReasons(uint32_t family, BypassReasons reasons) noexcept;
+  BypassReasons BypassReasonsOf(uint32_t family) const;  // with kCounting
 
   bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
   void EndCounting() { counting_.store(false, std::memory_order_release); }
@@ -78,8 +80,9 @@ class ColumnFamilies {
   GracePeriod* const grace_;
   std::mutex mutex_;  // held by a thread that makes a family
   std::array<std::atomic<MemtableFilters*>, kMaxFamilies> families_{};
-  std::array<std::atomic<Doubts>, kMaxFamilies> doubts_;  // here, to add some without memory
-  std::atomic<bool> counting_{true};                      // for the first time
+  std::array<std::atomic<BypassReasons>, kMaxFamilies>
+      bypass_reasons_;                // here, to add some without memory
+  std::atomic<bool> counting_{true};  // for the first time
 };
 
 }  // namespace tamis::lsm

@@ -13,9 +13,9 @@ namespace tamis::lsm {
 namespace {
 
 constexpr uint32_t kFirstBeyond = 4096;  // the first id that no family may have
-constexpr Doubts kEach[] = {kCounting,   kNotShown,  kMemtables,  kComparator,
-                            kTimestamps, kIngestion, kUnreadable, kSecondary,
-                            kDropped,    kNoMemory,  kBypass};
+constexpr BypassReasons kEach[] = {kCounting,   kNotShown,  kMemtables,  kComparator,
+                                   kTimestamps, kIngestion, kUnreadable, kSecondary,
+                                   kDropped,    kNoMemory,  kBypass};
 
 class ColumnFamiliesTest : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class ColumnFamiliesTest : public testing::Test {
   }
   // A family that answers once the first counting has ended.
   std::shared_ptr<MemtableFilter> Show(uint32_t family) {
-    families_->ClearDoubts(family, kNotShown);
+    families_->ClearBypassReasons(family, kNotShown);
     return families_->MemtableMade(family);
   }
 
@@ -39,55 +39,55 @@ class ColumnFamiliesTest : public testing::Test {
   std::unique_ptr<ColumnFamilies> families_ = std::make_unique<ColumnFamilies>(&grace_);
 };
 
-TEST_F(ColumnFamiliesTest, EachDoubtHasANameOfItsOwn) {
-  EXPECT_EQ(DoubtNames(0), "");
+TEST_F(ColumnFamiliesTest, EachBypassReasonHasANameOfItsOwn) {
+  EXPECT_EQ(BypassReasonNames(0), "");
   std::set<std::string> names;
-  for (const Doubts doubt : kEach) {
-    const std::string name = DoubtNames(doubt);
-    EXPECT_FALSE(name.empty()) << doubt;
+  for (const BypassReasons reason : kEach) {
+    const std::string name = BypassReasonNames(reason);
+    EXPECT_FALSE(name.empty()) << reason;
     names.insert(name);
   }
   EXPECT_EQ(names.size(), std::size(kEach));
-  EXPECT_EQ(DoubtNames(kNotShown | kComparator),
-            DoubtNames(kNotShown) + ", " + DoubtNames(kComparator));
+  EXPECT_EQ(BypassReasonNames(kNotShown | kComparator),
+            BypassReasonNames(kNotShown) + ", " + BypassReasonNames(kComparator));
 }
 
-TEST_F(ColumnFamiliesTest, NewFamilyIsInDoubtUntilItIsShownAndItsMemtableIsMade) {
+TEST_F(ColumnFamiliesTest, NewFamilyPassesThroughUntilItIsShownAndItsMemtableIsMade) {
   families().EndCounting();
-  EXPECT_EQ(families().DoubtsOf(3), kNotShown | kMemtables);
+  EXPECT_EQ(families().BypassReasonsOf(3), kNotShown | kMemtables);
   EXPECT_FALSE(Answers(3));
-  families().ClearDoubts(3, kNotShown);
+  families().ClearBypassReasons(3, kNotShown);
   EXPECT_FALSE(Answers(3));
   EXPECT_NE(families().MemtableMade(3), nullptr);
   EXPECT_TRUE(Answers(3));
-  EXPECT_EQ(families().DoubtsOf(3), 0u);
-  EXPECT_EQ(families().DoubtsOf(2), kNotShown | kMemtables) << "another one's";
+  EXPECT_EQ(families().BypassReasonsOf(3), 0u);
+  EXPECT_EQ(families().BypassReasonsOf(2), kNotShown | kMemtables) << "another one's";
 }
 
 TEST_F(ColumnFamiliesTest, NoFamilyAnswersBeforeTheFirstCountingEnds) {
   Show(0);
   EXPECT_TRUE(families().IsCounting());
-  EXPECT_EQ(families().DoubtsOf(0), kCounting);
+  EXPECT_EQ(families().BypassReasonsOf(0), kCounting);
   EXPECT_FALSE(Answers(0));
   families().EndCounting();
   EXPECT_FALSE(families().IsCounting());
-  EXPECT_EQ(families().DoubtsOf(0), 0u);
+  EXPECT_EQ(families().BypassReasonsOf(0), 0u);
   EXPECT_TRUE(Answers(0));
 }
 
-TEST_F(ColumnFamiliesTest, FamilyPassesThroughWhileAnyDoubtIsLeft) {
+TEST_F(ColumnFamiliesTest, FamilyPassesThroughWhileAnyReasonIsLeft) {
   families().EndCounting();
   Show(1);
   Show(2);
-  for (const Doubts doubt : kEach) {
-    families().AddDoubts(1, doubt | kDropped);
-    EXPECT_EQ(families().DoubtsOf(1), doubt | kDropped);
-    families().ClearDoubts(1, kDropped);
-    EXPECT_EQ(families().DoubtsOf(1), doubt == kDropped ? 0 : doubt);
-    EXPECT_EQ(Answers(1), doubt == kDropped) << doubt;
-    EXPECT_TRUE(Answers(2)) << "the doubt is another one's";
-    families().ClearDoubts(1, doubt);
-    EXPECT_TRUE(Answers(1)) << doubt;
+  for (const BypassReasons reason : kEach) {
+    families().AddBypassReasons(1, reason | kDropped);
+    EXPECT_EQ(families().BypassReasonsOf(1), reason | kDropped);
+    families().ClearBypassReasons(1, kDropped);
+    EXPECT_EQ(families().BypassReasonsOf(1), reason == kDropped ? 0 : reason);
+    EXPECT_EQ(Answers(1), reason == kDropped) << reason;
+    EXPECT_TRUE(Answers(2)) << "the reason is another one's";
+    families().ClearBypassReasons(1, reason);
+    EXPECT_TRUE(Answers(1)) << reason;
   }
 }
 
@@ -102,10 +102,10 @@ TEST_F(ColumnFamiliesTest, LastIdIsAFamilyAndIdsBeyondPassThrough) {
   for (const uint32_t beyond : {kFirstBeyond, kFirstBeyond + 1, UINT32_MAX}) {
     EXPECT_EQ(Show(beyond), nullptr);
     EXPECT_FALSE(Answers(beyond));
-    EXPECT_NE(families().DoubtsOf(beyond), 0u);
-    families().AddDoubts(beyond, kIngestion);
-    families().ClearDoubts(beyond, kIngestion | kNotShown | kMemtables);
-    EXPECT_NE(families().DoubtsOf(beyond), 0u);
+    EXPECT_NE(families().BypassReasonsOf(beyond), 0u);
+    families().AddBypassReasons(beyond, kIngestion);
+    families().ClearBypassReasons(beyond, kIngestion | kNotShown | kMemtables);
+    EXPECT_NE(families().BypassReasonsOf(beyond), 0u);
     families().MemtableGone(beyond, last.get());
     EXPECT_EQ(families().MemtableCount(beyond), 0u);
   }

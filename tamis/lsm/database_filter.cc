@@ -14,7 +14,7 @@
 namespace tamis::lsm {
 namespace {
 
-// The deletions of one compaction's inputs come one by one: to settle them together spares the
+// The deletions of one compaction's inputs come one by one: to reconcile them together spares the
 // filter the keys that are only counted twice meanwhile. So it is waited as long as some come, and
 // then until they are complete.
 constexpr std::chrono::milliseconds kTogether{20};
@@ -52,13 +52,13 @@ void DatabaseFilter::MayContain(rocksdb::ColumnFamilyHandle* family,
   tree_.MayContain(family->GetID(), keys, answers);
 }
 
-std::string DatabaseFilter::DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
-  return DoubtNames(tree_.families().DoubtsOf(family->GetID()));
+std::string DatabaseFilter::BypassReasonsOf(rocksdb::ColumnFamilyHandle* family) const {
+  return BypassReasonNames(tree_.families().BypassReasonsOf(family->GetID()));
 }
 
 void DatabaseFilter::CountLater(uint32_t family) { hooks_->AddUncounted(family); }
 
-bool DatabaseFilter::HasWork() const { return hooks_->HasUncounted() || tree_.HasUnsettled(); }
+bool DatabaseFilter::HasWork() const { return hooks_->HasUncounted() || tree_.HasUnreconciled(); }
 
 void DatabaseFilter::AttachTo(rocksdb::DBOptions* options) const {
   if (options->env->GetFileSystem() != options_.env->GetFileSystem()) tree_.AbandonKeyFiles();
@@ -96,12 +96,13 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
     if (!tree().Uncovered(std::move(files)).empty()) hooks_->AddUncounted(id);
   }
   const rocksdb::Comparator* const comparator = handle->GetComparator();
-  if (comparator->timestamp_size() > 0) tree().families().AddDoubts(id, kTimestamps);
-  if (comparator != rocksdb::BytewiseComparator()) tree().families().AddDoubts(id, kComparator);
+  if (comparator->timestamp_size() > 0) tree().families().AddBypassReasons(id, kTimestamps);
+  if (comparator != rocksdb::BytewiseComparator())
+    tree().families().AddBypassReasons(id, kComparator);
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
   if (db_ != nullptr) hooks_->ShowHandle(db_->GetRootDB(), handle);
 #endif
-  tree().families().ClearDoubts(id, kNotShown);
+  tree().families().ClearBypassReasons(id, kNotShown);
 }
 
 void DatabaseFilter::Start(rocksdb::DB* db,
@@ -120,7 +121,7 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
   // All others say that they are none.
   if (!db->TryCatchUpWithPrimary().IsNotSupported()) {
     for (rocksdb::ColumnFamilyHandle* handle : handles) {
-      tree().families().AddDoubts(handle->GetID(), kSecondary);
+      tree().families().AddBypassReasons(handle->GetID(), kSecondary);
     }
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
@@ -182,14 +183,14 @@ void DatabaseFilter::Run() {
     woken_ = false;
     busy_ = true;
     lock.unlock();
-    is_done = CountAndSettle();
+    is_done = CountAndReconcile();
     lock.lock();
     if (!is_done) {
       wake_.wait_for(lock, kUntilMemory, [this] { return stops_; });
       woken_ = true;
     }
     busy_ = false;
-    // A settlement that was not possible now is tried again with the next event.
+    // A reconciliation that was not possible now is tried again with the next event.
     idle_.notify_all();
     if (!woken_ && HasWork() && !stops_) {
       wake_.wait_for(lock, 10 * kTogether, [this] { return stops_ || woken_; });
@@ -197,7 +198,7 @@ void DatabaseFilter::Run() {
   }
 }
 
-bool DatabaseFilter::CountAndSettle() noexcept {
+bool DatabaseFilter::CountAndReconcile() noexcept {
   try {
     if (hooks_->HasUncounted() && !CountUnknown()) return false;
     const auto unknown = tree().Reconcile([this] {
@@ -215,7 +216,7 @@ bool DatabaseFilter::CountAndSettle() noexcept {
 
 std::optional<uint32_t> DatabaseFilter::FamilyOf(const LiveFile& live) const {
   const auto family = hooks_->FamilyNamed(live.family);
-  if (!family.has_value() || (tree_.families().DoubtsOf(*family) & kForGood) != 0)
+  if (!family.has_value() || (tree_.families().BypassReasonsOf(*family) & kForGood) != 0)
     return std::nullopt;
   return family;
 }
@@ -288,7 +289,7 @@ void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
         const std::lock_guard lock(mutex_);
         if (stops_) return;
       }
-      if ((tree.families().DoubtsOf(file.family) & kForGood) != 0) continue;
+      if ((tree.families().BypassReasonsOf(file.family) & kForGood) != 0) continue;
       std::vector<uint64_t> hashes;
       const auto read = ReadSst(db_->GetEnv(), paths[file.number], [&](std::string_view key) {
         const uint64_t hash = tree.HashOf(file.family, key);
@@ -302,7 +303,7 @@ void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
       const auto live = LiveFiles();
       if (std::ranges::any_of(live,
                               [&](const LiveFile& one) { return one.number == file.number; })) {
-        tree.families().AddDoubts(file.family, kUnreadable);
+        tree.families().AddBypassReasons(file.family, kUnreadable);
       }
     }
   }
@@ -316,7 +317,7 @@ std::map<std::string, uint64_t> DatabaseFilter::Metrics() const {
           {"excluded", figures.excluded},
           {"false_passes", figures.false_passes},
           {"disturbed", figures.disturbed},
-          {"unsettled", figures.unsettled},
+          {"unreconciled", figures.unreconciled},
           {"counting", tree().IsCounting() ? 1u : 0u},
           {"keys", figures.filter.keys},
           {"stale", figures.stale},
@@ -331,7 +332,7 @@ void DatabaseFilter::WaitUntilCounted() {
   idle_.wait(lock, [this] { return counted_ || stops_; });
 }
 
-void DatabaseFilter::WaitUntilSettled() {
+void DatabaseFilter::WaitUntilReconciled() {
   std::unique_lock lock(mutex_);
   woken_ = true;
   wake_.notify_one();

@@ -68,11 +68,11 @@ class DatabaseFilter {
   // answers[i] for keys[i].
   void MayContain(rocksdb::ColumnFamilyHandle* family, std::span<const std::string_view> keys,
                   std::span<bool> answers) const;
-  // Why the family passes through (every answer is maybe); empty: it does not.
-  std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const;
+  // Why the family passes through (every answer is "perhaps"); empty: it does not.
+  std::string BypassReasonsOf(rocksdb::ColumnFamilyHandle* family) const;
 
-  // Figures for monitoring, by name: asked, excluded, false_passes, disturbed, unsettled, ...; of
-  // all families together.
+  // Figures for monitoring, by name: asked, excluded, false_passes, disturbed, unreconciled, ...;
+  // of all families together.
   std::map<std::string, uint64_t> Metrics() const;
 
   // To be made before files are ingested, and destroyed after: counts the files, each under the
@@ -100,8 +100,8 @@ class DatabaseFilter {
 
   // Blocks until the live files are counted.
   void WaitUntilCounted();
-  // Blocks until the live files are counted and the deleted ones are settled (tree_filter.h).
-  void WaitUntilSettled();
+  // Blocks until the live files are counted and the deleted ones are reconciled (tree_filter.h).
+  void WaitUntilReconciled();
 
   // For tests and tools: the state machine behind the filter.
   TreeFilter& tree() const { return tree_; }
@@ -115,7 +115,7 @@ class DatabaseFilter {
   void Run();
   // Both return false when memory does not suffice; they are to be called again then.
   bool CountUnknown() noexcept;
-  bool CountAndSettle() noexcept;
+  bool CountAndReconcile() noexcept;
   // Counts the live files. `uncounted`: families that passed through because files came in; they
   // answer again afterwards.
   void CountLiveFiles(const std::set<uint32_t>& uncounted);

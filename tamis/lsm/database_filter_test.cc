@@ -91,8 +91,8 @@ TEST_F(DatabaseFilterTest, AFamilyThatIsShownLateIsCountedBeforeItIsBelieved) {
   EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
   filter_->Show(handles_[1]);
   EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
-  filter_->WaitUntilSettled();
-  EXPECT_EQ(filter_->DoubtsOf(handles_[1]), "");
+  filter_->WaitUntilReconciled();
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[1]), "");
   EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
   EXPECT_FALSE(filter_->MayContain(handles_[1], "b"));
   Close();
@@ -111,12 +111,12 @@ TEST_F(DatabaseFilterTest, ANameThatComesAgainIsAnotherFamily) {
   ColumnFamilyHandle* second = nullptr;
   ASSERT_TRUE(db_->CreateColumnFamily(attached, "other", &second).ok());
   ASSERT_TRUE(db_->IngestExternalFile(second, {MakeSst("in.sst", {"a"})}, {}).ok());
-  filter_->WaitUntilSettled();
+  filter_->WaitUntilReconciled();
   filter_->Show(second);
   EXPECT_TRUE(filter_->MayContain(second, "a"));
-  filter_->WaitUntilSettled();
+  filter_->WaitUntilReconciled();
   EXPECT_TRUE(filter_->MayContain(second, "a"));
-  EXPECT_EQ(filter_->DoubtsOf(second), "");
+  EXPECT_EQ(filter_->BypassReasonsOf(second), "");
   EXPECT_FALSE(filter_->MayContain(second, "b"));
   handles_.push_back(first);
   handles_.push_back(second);
@@ -134,8 +134,8 @@ TEST_F(DatabaseFilterTest, FileThatCannotBeCountedDelaysNoOtherFile) {
     ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
   }
   ASSERT_TRUE(db_->CompactRange({}, handles_[0], nullptr, nullptr).ok());
-  filter_->WaitUntilSettled();
-  EXPECT_EQ(filter_->tree().figures().unsettled, 0u);
+  filter_->WaitUntilReconciled();
+  EXPECT_EQ(filter_->tree().figures().unreconciled, 0u);
   EXPECT_TRUE(filter_->tree().IsExact());
   handles_.push_back(hidden);
   Close();
@@ -158,11 +158,11 @@ TEST_F(DatabaseFilterTest, OneFileMayBeIngestedIntoTwoFamilies) {
     into[i].options.failed_move_fall_back_to_copy = true;
   }
   ASSERT_TRUE(db.IngestExternalFiles({into[0], into[1]}).ok());
-  for (ColumnFamilyHandle* handle : handles_) EXPECT_EQ(filter_->DoubtsOf(handle), "");
-  filter_->WaitUntilSettled();
+  for (ColumnFamilyHandle* handle : handles_) EXPECT_EQ(filter_->BypassReasonsOf(handle), "");
+  filter_->WaitUntilReconciled();
   std::string value;
   for (ColumnFamilyHandle* handle : handles_) {
-    EXPECT_EQ(filter_->DoubtsOf(handle), "");
+    EXPECT_EQ(filter_->BypassReasonsOf(handle), "");
     EXPECT_TRUE(db.Get({}, handle, "a", &value).ok());
     EXPECT_FALSE(filter_->MayContain(handle, "c"));
     EXPECT_TRUE(db.DestroyColumnFamilyHandle(handle).ok());
@@ -203,7 +203,7 @@ TEST_F(DatabaseFilterTest, KeyDeletedByAPreparedTransactionIsThereAfterACrash) {
     EXPECT_TRUE(db.GetBaseDB()->Get({}, "a", &value).ok());
     EXPECT_TRUE(db.Get({}, "a", &value).ok());
     EXPECT_TRUE(db.Get({}, "b", &value).IsNotFound());
-    EXPECT_EQ(filter->DoubtsOf(db.DefaultColumnFamily()), "");
+    EXPECT_EQ(filter->BypassReasonsOf(db.DefaultColumnFamily()), "");
     rocksdb::Transaction* const prepared = opened->GetTransactionByName("deletion");
     ASSERT_NE(prepared, nullptr);
     EXPECT_TRUE(prepared->Rollback().ok());
@@ -259,7 +259,7 @@ class DroppedFamilyTest : public DatabaseFilterTest {
     ASSERT_TRUE(checkpoint->ExportColumnFamily(source, path_ + "/exported", &metadata).ok());
     metadata_.reset(metadata);
     handles_.push_back(source);
-    filter_->WaitUntilSettled();
+    filter_->WaitUntilReconciled();
     disk_->Hold(true);
   }
 
@@ -277,14 +277,14 @@ class DroppedFamilyTest : public DatabaseFilterTest {
   // The counting goes on, and the dropped family is not denied what it still holds.
   void LetGo(ColumnFamilyHandle* dropped) {
     disk_->Hold(false);
-    filter_->WaitUntilSettled();
+    filter_->WaitUntilReconciled();
     std::string value;
     EXPECT_TRUE(db_->Get({}, dropped, "a", &value).ok());
     EXPECT_TRUE(filter_->MayContain(dropped, "a"));
   }
   void ExpectCounted(ColumnFamilyHandle* family) {
     EXPECT_TRUE(filter_->MayContain(family, "a"));
-    EXPECT_EQ(filter_->DoubtsOf(family), "");
+    EXPECT_EQ(filter_->BypassReasonsOf(family), "");
     EXPECT_FALSE(filter_->MayContain(family, "b"));
   }
 
@@ -307,7 +307,7 @@ TEST_F(DroppedFamilyTest, PassesThroughOnceAnotherFamilyHasItsName) {
   ASSERT_TRUE(db_->DropColumnFamily(first).ok());
   ColumnFamilyHandle* const second = Import();
   LetGo(first);
-  EXPECT_EQ(filter_->DoubtsOf(first), "it was dropped, and its name is another one's");
+  EXPECT_EQ(filter_->BypassReasonsOf(first), "it was dropped, and its name is another one's");
   ExpectCounted(second);
   Close();
 }
@@ -331,7 +331,7 @@ TEST_F(DatabaseFilterTest, FilesInAnotherOrderAreNotRead) {
   Start();
   for (ColumnFamilyHandle* handle : handles_) {
     EXPECT_TRUE(filter_->MayContain(handle, "b"));
-    EXPECT_EQ(filter_->DoubtsOf(handle), "its comparator is not bytewise");
+    EXPECT_EQ(filter_->BypassReasonsOf(handle), "its comparator is not bytewise");
   }
   EXPECT_EQ(filter_->Metrics().at("counting"), 0u);
   // A file that comes in is not read either.
@@ -340,7 +340,7 @@ TEST_F(DatabaseFilterTest, FilesInAnotherOrderAreNotRead) {
     const DatabaseFilter::Ingestion counted(filter_.get(), handles_[1]->GetID(), {external});
     ASSERT_TRUE(db_->IngestExternalFile(handles_[1], {external}, {}).ok());
   }
-  filter_->WaitUntilSettled();
+  filter_->WaitUntilReconciled();
   EXPECT_TRUE(filter_->MayContain(handles_[1], "y"));
   std::string value;
   EXPECT_TRUE(db_->Get({}, handles_[1], "y", &value).ok());

@@ -10,14 +10,14 @@ namespace tamis::lsm {
 
 struct Faults {
   bool filter_before_memtables = false;  // readers ask in the other order
-  bool forget_outputs = false;           // outputs of compactions are not settled with their inputs
-  bool count_after_install = false;      // a flushed file is counted only at the next settling
-  bool ignore_ingestion = false;         // ingested files are not counted, nor passed through
-  bool remove_beside_unknown = false;    // copies leave although a live file is not known
-  bool forget_dropped = false;           // files of dropped families are not counted
+  bool forget_outputs = false;       // outputs of compactions are not reconciled with their inputs
+  bool count_after_install = false;  // a flushed file is counted only at the next reconciliation
+  bool ignore_ingestion = false;     // ingested files are not counted, nor passed through
+  bool remove_beside_unknown = false;  // copies leave although a live file is not known
+  bool forget_dropped = false;         // files of dropped families are not counted
 
-  // Memtables that are batches do not put a family in doubt. Since RocksDB 10, so not in kFaults:
-  // read_paths_test.
+  // Memtables that are batches do not make a family pass through. Since RocksDB 10, so not in
+  // kFaults: read_paths_test.
   bool ignore_bypass = false;
 
   // Not a fault: called by readers between their two questions, so that a test can put an event

@@ -129,23 +129,24 @@ FileLedger::Deleted FileLedger::DeletedOf(const Inputs& inputs, const std::set<F
   return at->second;
 }
 
-FileLedger::Settlement FileLedger::Choose(const std::set<FileNumber>& removed) const {
-  Settlement settlement;
+FileLedger::Reconciliation FileLedger::Choose(const std::set<FileNumber>& removed) const {
+  Reconciliation reconciliation;
   DeletedInputs known;
   for (const auto& [number, entry] : entries_) {
     if (removed.contains(number)) {
-      (entry.counted ? settlement.removed : settlement.dropped).insert(number);
+      (entry.counted ? reconciliation.removed : reconciliation.dropped).insert(number);
     } else if (!entry.counted) {
       const bool is_made_of_unknown = entry.inputs == nullptr || entry.inputs->empty();
       if (is_made_of_unknown || DeletedOf(entry.inputs, removed, &known) != Deleted::kNone) {
-        settlement.added.insert(number);
+        reconciliation.added.insert(number);
       }
     }
   }
-  return settlement;
+  return reconciliation;
 }
 
-std::optional<std::vector<FileLedger::File>> FileLedger::Counted(const Settlement* after) const {
+std::optional<std::vector<FileLedger::File>> FileLedger::Counted(
+    const Reconciliation* after) const {
   std::vector<File> files;
   for (const auto& [number, entry] : entries_) {
     const bool goes = after != nullptr && after->removed.contains(number);
@@ -160,7 +161,7 @@ std::optional<std::vector<FileLedger::File>> FileLedger::Counted(const Settlemen
   return files;
 }
 
-void FileLedger::Settle(FileNumber number) {
+void FileLedger::MarkReconciled(FileNumber number) {
   // Found before it was announced, it is not to be counted again.
   if (!tickets_.empty()) gone_.insert(number);
   removed_.erase(number);

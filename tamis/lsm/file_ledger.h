@@ -1,6 +1,6 @@
 // FileLedger: what a TreeFilter knows of the files of its database: which of them are counted and
 // which are listed, of which files each listed one was made, which are deleted, and which of all
-// that a settling has to take.
+// that a reconciliation has to take.
 //
 // A *counted* file has a copy of each of its keys in the filter. A *listed* file was made of
 // others, whose copies cover its keys. A file may be known under a ticket before it has a number.
@@ -46,11 +46,11 @@ class FileLedger {
 
     bool IsOf(uint32_t family) const { return is_family_certain || file.family == family; }
   };
-  struct Settlement {
+  struct Reconciliation {
     std::set<FileNumber> removed;  // counted, and going
     std::set<FileNumber> added;    // listed, and staying
     std::set<FileNumber> dropped;  // listed, and going
-    uint32_t done = 0;             // sections that are settled already
+    uint32_t done = 0;             // sections that are reconciled already
   };
 
   // --- entries -----------------------------------------------------------------------------------
@@ -98,13 +98,13 @@ class FileLedger {
   std::vector<File> Uncovered(std::vector<File> files) const;
   // Whether some of the inputs of a compaction are deleted and others are not.
   bool IsPartlyDeleted() const;
-  // Returns the files that a settling of these deletions takes.
-  Settlement Choose(const std::set<FileNumber>& removed) const;
-  // The counted files; with `after`, those that will be once it is settled. nullopt when the keys
-  // of one are not known.
-  std::optional<std::vector<File>> Counted(const Settlement* after) const;
-  // A settled file is gone for good.
-  void Settle(FileNumber number);
+  // Returns the files that a reconciliation of these deletions takes.
+  Reconciliation Choose(const std::set<FileNumber>& removed) const;
+  // The counted files; with `after`, those that will be once it is reconciled. nullopt when the
+  // keys of one are not known.
+  std::optional<std::vector<File>> Counted(const Reconciliation* after) const;
+  // A reconciled file is gone for good.
+  void MarkReconciled(FileNumber number);
 
   uint64_t walked() const { return walked_; }  // files looked at to tell which are covered
 

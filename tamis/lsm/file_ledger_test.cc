@@ -66,7 +66,7 @@ TEST_F(FileLedgerTest, ReconcilesFilesMadeOfDeletedFiles) {
   ledger_.Delete(2);
   ledger_.Delete(4);
   EXPECT_FALSE(ledger_.IsPartlyDeleted());
-  const FileLedger::Settlement chosen = ledger_.Choose(ledger_.removed());
+  const FileLedger::Reconciliation chosen = ledger_.Choose(ledger_.removed());
   EXPECT_THAT(chosen.removed, ElementsAre(1, 2));
   EXPECT_THAT(chosen.dropped, ElementsAre(4));
   EXPECT_THAT(chosen.added, ElementsAre(6));
@@ -116,7 +116,7 @@ TEST_F(FileLedgerTest, CopiesWithoutAKeyFileBecomeStale) {
   EXPECT_FALSE(ledger_.Counted(nullptr).has_value());
   for (const FileNumber number : {1, 2}) {
     ledger_.Delete(number);
-    ledger_.Settle(number);
+    ledger_.MarkReconciled(number);
   }
   EXPECT_EQ(ledger_.stale(), 10u);
   EXPECT_EQ(ledger_.size(), 0u);

@@ -11,7 +11,7 @@ namespace tamis::lsm {
 namespace {
 
 constexpr double kSpareAtStart = 0.03;
-constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
+constexpr uint64_t kHashesAtOnce = 1 << 20;  // that a reconciliation holds in memory
 
 }  // namespace
 
@@ -28,9 +28,9 @@ bool FilterWriter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes)
   return key_files_.Write(file.number, HeaderOf(file), *hashes);
 }
 
-std::optional<std::vector<FilterWriter::File>> FilterWriter::CountedFiles(bool settled) const {
+std::optional<std::vector<FilterWriter::File>> FilterWriter::CountedFiles(bool reconciled) const {
   const std::lock_guard lock(mutex_);
-  return ledger_.Counted(settled ? &*settlement_ : nullptr);
+  return ledger_.Counted(reconciled ? &*reconciliation_ : nullptr);
 }
 
 SharedQuotientFilter::Keys FilterWriter::Keys() {
@@ -39,7 +39,7 @@ SharedQuotientFilter::Keys FilterWriter::Keys() {
     uint32_t done = 0;
     {
       const std::lock_guard lock(mutex_);
-      if (settlement_.has_value()) done = settlement_->done;
+      if (reconciliation_.has_value()) done = reconciliation_->done;
     }
     const uint32_t middle = std::clamp(done, first, last);
     return (middle == first || AppendKeys(true, first, middle, opened.get(), hashes)) &&
@@ -47,9 +47,9 @@ SharedQuotientFilter::Keys FilterWriter::Keys() {
   };
 }
 
-bool FilterWriter::AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
+bool FilterWriter::AppendKeys(bool reconciled, uint32_t first, uint32_t last, OpenedFiles* opened,
                               std::vector<uint64_t>* hashes) {
-  const auto files = CountedFiles(settled);
+  const auto files = CountedFiles(reconciled);
   if (!files.has_value()) return false;
   std::vector<uint64_t> read;
   for (const File& file : *files) {
@@ -115,18 +115,19 @@ void FilterWriter::EndRoom() {
   if (std::exchange(awaits_keys_, false)) Trim();
 }
 
-void FilterWriter::ApplySettlement() {
-  if (!settlement_.has_value()) return;
+void FilterWriter::ApplyReconciliation() {
+  if (!reconciliation_.has_value()) return;
   uint64_t hashes = 0;
-  const std::vector<Source> removed = Open(settlement_->removed, &hashes);
+  const std::vector<Source> removed = Open(reconciliation_->removed, &hashes);
   const std::vector<Source> added =
-      Open(faults_.forget_outputs ? std::set<FileNumber>() : settlement_->added, &hashes);
+      Open(faults_.forget_outputs ? std::set<FileNumber>() : reconciliation_->added, &hashes);
   const uint64_t pieces = std::clamp<uint64_t>(hashes / kHashesAtOnce + 1, 1, KeyFile::kSections);
   const auto step = static_cast<uint32_t>(KeyFile::kSections / pieces);
-  for (uint32_t first = settlement_->done; first < KeyFile::kSections; first = settlement_->done) {
+  for (uint32_t first = reconciliation_->done; first < KeyFile::kSections;
+       first = reconciliation_->done) {
     ApplySections(removed, added, first, std::min(first + step, KeyFile::kSections));
   }
-  EndSettlement();
+  EndReconciliation();
   RemoveStale();
 }
 
@@ -194,7 +195,7 @@ void FilterWriter::ApplySections(std::span<const Source> removed, std::span<cons
   }
   {
     const std::lock_guard lock(mutex_);
-    settlement_->done = last;
+    reconciliation_->done = last;
     ledger_.AddStale(kept);
     touched_ += difference.removed.size();
     for (const std::vector<uint64_t>& hashes : coming) touched_ += hashes.size();
@@ -204,27 +205,27 @@ void FilterWriter::ApplySections(std::span<const Source> removed, std::span<cons
   Trim();
 }
 
-void FilterWriter::EndSettlement() {
+void FilterWriter::EndReconciliation() {
   const std::lock_guard writer(writer_);
   const std::lock_guard lock(mutex_);
-  for (const FileNumber number : settlement_->added) {
+  for (const FileNumber number : reconciliation_->added) {
     FileLedger::Entry& entry = ledger_.At(number);
     if (entry.has_keys) {
       entry.counted = true;
       continue;
     }
     // Its keys are covered by copies of other files, but it is not known which. So it joins every
-    // settling, and none removes copies, until a file that is made of it is counted in its place.
+    // reconciliation, and none removes copies, until a file made of it is counted in its place.
     entry.inputs = nullptr;
     ledger_.AddStale(entry.keys);
   }
-  for (const auto* numbers : {&settlement_->removed, &settlement_->dropped}) {
+  for (const auto* numbers : {&reconciliation_->removed, &reconciliation_->dropped}) {
     for (const FileNumber number : *numbers) {
-      ledger_.Settle(number);
+      ledger_.MarkReconciled(number);
       key_files_.Delete(number);
     }
   }
-  settlement_.reset();
+  reconciliation_.reset();
 }
 
 void FilterWriter::RemoveStale() {

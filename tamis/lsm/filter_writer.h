@@ -2,14 +2,14 @@
 // files for both.
 //
 // Between two calls the filter is exactly the copies of the keys of the files that are counted by
-// the ledger, and of the keys that it calls stale. A settlement that is under way is applied
+// the ledger, and of the keys that it calls stale. A reconciliation that is under way is applied
 // section by section: the sections below `done` have the files that are counted after it, the
 // others those that were counted before. One that was broken off by std::bad_alloc goes on with the
-// next call of ApplySettlement.
+// next call of ApplyReconciliation.
 //
 // Threads: a member says which locks its caller holds. They are taken in the order of TreeFilter:
-// `settling`, of whoever begins or applies settlements; lock(), of whoever changes the filter; the
-// mutex of the ledger. Everything given to it outlives it.
+// `reconciling`, of whoever begins or applies reconciliations; lock(), of whoever changes the
+// filter; the mutex of the ledger. Everything given to it outlives it.
 #pragma once
 
 #include <cstdint>
@@ -62,20 +62,24 @@ class FilterWriter {
   void MakeRoom(const SharedQuotientFilter::Counts& coming);
   // All of them are counted, or will not be.
   void EndRoom();
-  // Whether the filter is, byte by byte, what the key files make. REQUIRES: settling, too.
+  // Whether the filter is, byte by byte, what the key files make. REQUIRES: reconciling, too.
   bool IsExact() { return filter_.IsExactly(Keys()); }
 
-  // --- settling: `settling` is held, and no other lock ------------------------------------------
+  // --- reconciliation: `reconciling` is held, and no other lock ----------------------------------
 
   // REQUIRES: none is under way; the mutex of the ledger is held.
-  void Begin(FileLedger::Settlement settlement) { settlement_ = std::move(settlement); }
-  // Applies the settlement that is under way, if any, from where it was broken off; part by part,
-  // between which others may write.
-  void ApplySettlement();
+  void Begin(FileLedger::Reconciliation reconciliation) {
+    reconciliation_ = std::move(reconciliation);
+  }
+  // Applies the reconciliation that is under way, if any, from where it was broken off; part by
+  // part, between which others may write.
+  void ApplyReconciliation();
 
   // REQUIRES: the mutex of the ledger is held.
-  uint64_t touched() const { return touched_; }    // copies that settling has added and removed
-  uint64_t compared() const { return compared_; }  // hashes read by settling
+  uint64_t touched() const {
+    return touched_;
+  }  // copies that reconciliations have added and removed
+  uint64_t compared() const { return compared_; }  // hashes read by reconciliations
 
  private:
   struct Source {
@@ -89,11 +93,11 @@ class FilterWriter {
 
   // REQUIRES for the following: lock() is held.
   SharedQuotientFilter::Keys Keys();
-  bool AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
+  bool AppendKeys(bool reconciled, uint32_t first, uint32_t last, OpenedFiles* opened,
                   std::vector<uint64_t>* hashes);
-  // The files counted before the settlement that is under way, or after it. nullopt when the keys
-  // of one are not known.
-  std::optional<std::vector<File>> CountedFiles(bool settled) const;
+  // The files counted before the reconciliation that is under way, or after it. nullopt when the
+  // keys of one are not known.
+  std::optional<std::vector<File>> CountedFiles(bool reconciled) const;
   void Trim();
 
   // Adds the number of their hashes to *hashes.
@@ -103,7 +107,7 @@ class FilterWriter {
             std::vector<uint64_t>* out);
   void ApplySections(std::span<const Source> removed, std::span<const Source> added, uint32_t first,
                      uint32_t last);
-  void EndSettlement();
+  void EndReconciliation();
   void RemoveStale();
 
   SharedQuotientFilter& filter_;
@@ -115,7 +119,7 @@ class FilterWriter {
 
   std::mutex writer_;         // guards filter_, and the counting
   bool awaits_keys_ = false;  // room was made for keys that are being counted; by writer_
-  std::optional<FileLedger::Settlement> settlement_;
+  std::optional<FileLedger::Reconciliation> reconciliation_;
   uint64_t touched_ = 0;
   uint64_t compared_ = 0;
 };

@@ -287,8 +287,8 @@ bool FilteredDB::GetMapProperty(ColumnFamilyHandle* family, const Slice& propert
   if (property != kProperty) return db_->GetMapProperty(family, property, value);
   value->clear();
   for (const auto& [name, number] : filter_->Metrics()) (*value)[name] = std::to_string(number);
-  const std::string doubts = filter_->DoubtsOf(family);
-  (*value)["state"] = doubts.empty() ? "answers" : "passes through: " + doubts;
+  const std::string reasons = filter_->BypassReasonsOf(family);
+  (*value)["state"] = reasons.empty() ? "answers" : "passes through: " + reasons;
   return true;
 }
 
@@ -342,11 +342,11 @@ Status FilteredDB::Import(const rocksdb::ColumnFamilyOptions& options, const std
   Status status = db_->CreateColumnFamilyWithImport(attached, name, import, metadata, handle);
   // It passes through until it is shown, and then because of its files, until they are counted.
   if (status.ok()) {
-    filter_->tree().families().AddDoubts((*handle)->GetID(), kIngestion);
+    filter_->tree().families().AddBypassReasons((*handle)->GetID(), kIngestion);
     Show(*handle);
     try {
       filter_->CountLater((*handle)->GetID());
-    } catch (const std::bad_alloc&) {  // it stays in doubt
+    } catch (const std::bad_alloc&) {  // the family keeps passing through
     }
   }
   return status;

@@ -130,10 +130,10 @@ TEST_F(FilteredDBTest, AnswersEqualThoseOfTheDatabaseUnderAllOperations) {
       }
     }
     denied += Compare(kKeys);
-    db_->filter().WaitUntilSettled();
+    db_->filter().WaitUntilReconciled();
     denied += Compare(kKeys, snapshot);
     if (snapshot != nullptr) db_->ReleaseSnapshot(snapshot);
-    EXPECT_EQ(db_->filter().DoubtsOf(handles_[0]), "");
+    EXPECT_EQ(db_->filter().BypassReasonsOf(handles_[0]), "");
     EXPECT_EQ(db_->filter().tree().figures().filter.missed, 0u);
     EXPECT_TRUE(db_->filter().tree().IsExact());
     Close();
@@ -189,17 +189,17 @@ TEST_F(FilteredDBTest, AFamilyThatIsNotWatchedPassesThroughAndSaysWhy) {
   ASSERT_TRUE(db_->Put({}, behind, "a", "b").ok());
   std::string value;
   EXPECT_TRUE(db_->Get({}, behind, "a", &value).ok());
-  EXPECT_NE(db_->filter().DoubtsOf(behind), "");
+  EXPECT_NE(db_->filter().BypassReasonsOf(behind), "");
   rocksdb::ColumnFamilyOptions reversed(options_);
   reversed.comparator = rocksdb::ReverseBytewiseComparator();
   ColumnFamilyHandle* other = nullptr;
   ASSERT_TRUE(db_->CreateColumnFamily(reversed, "reversed", &other).ok());
   handles_.push_back(other);
-  EXPECT_EQ(db_->filter().DoubtsOf(other), "its comparator is not bytewise");
+  EXPECT_EQ(db_->filter().BypassReasonsOf(other), "its comparator is not bytewise");
   ColumnFamilyHandle* watched = nullptr;
   ASSERT_TRUE(db_->CreateColumnFamily(options_, "watched", &watched).ok());
   handles_.push_back(watched);
-  EXPECT_EQ(db_->filter().DoubtsOf(watched), "");
+  EXPECT_EQ(db_->filter().BypassReasonsOf(watched), "");
   EXPECT_TRUE(db_->Get({}, watched, "a", &value).IsNotFound());
 }
 
@@ -211,7 +211,7 @@ TEST_F(FilteredDBTest, EveryPropertyAndMethodIsAnsweredByTheBase) {
   for (uint64_t i = 0; i < 2000; ++i) Put(Key(i));
   ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
   ASSERT_TRUE(db_->CompactRange({}, handles_[0], nullptr, nullptr).ok());
-  db_->filter().WaitUntilSettled();
+  db_->filter().WaitUntilReconciled();
   ColumnFamilyHandle* const family = handles_[0];
   const auto text = [](const Status& status) { return status.ToString(); };
   const auto trace_to_nowhere = [&] {
@@ -600,7 +600,7 @@ TEST_F(FilteredDBTest, TellsItsFiguresAndItsStateAsProperties) {
   std::map<std::string, std::string> lines;
   ASSERT_TRUE(db_->GetMapProperty(handles_[0], "tamis.lsm", &lines));
   EXPECT_EQ(lines["state"], "answers");
-  db_->filter().tree().families().AddDoubts(handles_[0]->GetID(), kComparator);
+  db_->filter().tree().families().AddBypassReasons(handles_[0]->GetID(), kComparator);
   ASSERT_TRUE(db_->GetProperty(handles_[0], "tamis.lsm", &value));
   EXPECT_NE(value.find("state: passes through: its comparator is not bytewise\n"), value.npos);
   const uint64_t before = number("false_passes");
@@ -617,7 +617,7 @@ TEST_F(FilteredDBTest, FiltersOfMemtablesThatAreGoneAreFreed) {
     Put("key " + std::to_string(1000 + flush));
     ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
   }
-  // No other thread wakes the one that frees them: WaitUntilSettled would.
+  // No other thread wakes the one that frees them: WaitUntilReconciled would.
   while (db_->filter().tree().figures().retired > 10) std::this_thread::yield();
 }
 

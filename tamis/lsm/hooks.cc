@@ -43,7 +43,7 @@ bool Attempt(Work&& work) noexcept {
 template <class Work>
 bool Guarded(HookState* state, std::optional<uint32_t> family, Work&& work) noexcept {
   const bool is_done = Attempt(work);
-  if (!is_done && family.has_value()) state->tree().families().AddDoubts(*family, kNoMemory);
+  if (!is_done && family.has_value()) state->tree().families().AddBypassReasons(*family, kNoMemory);
   return is_done;
 }
 
@@ -153,7 +153,7 @@ class Listener : public rocksdb::EventListener {
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) noexcept override {
     if (Attempt([&] { state_->OnCreated(info); }) || !info.status.ok()) return;
     if (const auto family = state_->FamilyOf(info))
-      state_->tree().families().AddDoubts(*family, kNoMemory);
+      state_->tree().families().AddBypassReasons(*family, kNoMemory);
   }
   // A deletion that cannot be noted leaves the copies of its keys, as false positives.
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) noexcept override {
@@ -384,7 +384,8 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
   if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
   if (!collection.has_value()) {
     // A file that no collector of ours has seen: its keys leave the memtable, and are not counted.
-    if (const auto family = FamilyOf(info)) tree_->families().AddDoubts(*family, kUnreadable);
+    if (const auto family = FamilyOf(info))
+      tree_->families().AddBypassReasons(*family, kUnreadable);
     return;
   }
   const bool is_compaction = info.reason == rocksdb::TableFileCreationReason::kCompaction;
@@ -437,7 +438,7 @@ void HookState::NameFamily(const std::string& name, uint32_t id) {
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = families_.emplace(name, id);
   if (is_new || at->second == id) return;
-  tree_->families().AddDoubts(at->second, kDropped);
+  tree_->families().AddBypassReasons(at->second, kDropped);
   at->second = id;
 }
 
@@ -456,7 +457,7 @@ std::optional<uint32_t> HookState::FamilyOf(const rocksdb::TableFileCreationInfo
 void HookState::AddUncounted(uint32_t family) {
   {
     const std::lock_guard lock(mutex_);
-    tree_->families().AddDoubts(family, kIngestion);
+    tree_->families().AddBypassReasons(family, kIngestion);
     uncounted_.insert(family);
   }
   Wake();
@@ -464,7 +465,7 @@ void HookState::AddUncounted(uint32_t family) {
 
 void HookState::ArrivalBegan(uint32_t family) {
   const std::lock_guard lock(mutex_);
-  tree_->families().AddDoubts(family, kIngestion);
+  tree_->families().AddBypassReasons(family, kIngestion);
   arriving_.insert(family);
 }
 
@@ -495,7 +496,7 @@ void HookState::HaveCounted(const std::set<uint32_t>& families) {
   const std::lock_guard lock(mutex_);
   for (const uint32_t family : families) {
     if (!uncounted_.contains(family) && !arriving_.contains(family)) {
-      tree_->families().ClearDoubts(family, kIngestion);
+      tree_->families().ClearBypassReasons(family, kIngestion);
     }
   }
 }
@@ -544,8 +545,9 @@ void HookState::CheckMemtables(uint32_t family) {
     if (now == ours) break;
     ours = now;
   }
-  if (ours == 0) return;  // they are not watched, which is a doubt of its own
-  if (!immutable.has_value() || *immutable + 1 > ours) tree_->families().AddDoubts(family, kBypass);
+  if (ours == 0) return;  // they are not watched, which is a reason of its own
+  if (!immutable.has_value() || *immutable + 1 > ours)
+    tree_->families().AddBypassReasons(family, kBypass);
 }
 
 void HookState::OnMemtableSealed(const std::string& family_name) {
@@ -558,8 +560,9 @@ void HookState::OnMemtableFlushed(const std::string& family_name) {
   const std::lock_guard lock(handles_mutex_);
   const auto family = FamilyNamed(family_name);
   if (db_ != nullptr && family.has_value() &&
-      (tree_->families().DoubtsOf(*family) & kBypass) != 0 && ImmutableMemtables(*family) == 0u) {
-    tree_->families().ClearDoubts(*family, kBypass);
+      (tree_->families().BypassReasonsOf(*family) & kBypass) != 0 &&
+      ImmutableMemtables(*family) == 0u) {
+    tree_->families().ClearBypassReasons(*family, kBypass);
   }
 }
 

@@ -2,8 +2,8 @@
 // of each SST file that is written, a listener, and a factory of memtables.
 //
 // They keep the names of what they wrap, so that the OPTIONS file stays readable without us. None
-// of them fails anything of RocksDB's, or throws: what goes wrong, a lack of memory too, puts a
-// column family in doubt.
+// of them makes a call of RocksDB fail, or throws: after an error, a lack of memory included, the
+// column family passes through.
 #pragma once
 
 #include <rocksdb/listener.h>
@@ -94,7 +94,7 @@ class HookState {
   void SetDatabase(const std::string& name);
   bool IsOther(const std::string& database) const;
 
-  // Called when there is something to settle or to count; from RocksDB's threads.
+  // Called when there is something to reconcile or to count; from RocksDB's threads.
   void SetWake(std::function<void()> wake);
 
  private:

@@ -32,7 +32,7 @@ class HooksTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
     state_->SetDatabase(db_->GetName());
     state_->NameFamily("default", 0);
-    state_->tree().families().ClearDoubts(0, kNotShown);
+    state_->tree().families().ClearBypassReasons(0, kNotShown);
     state_->tree().EndCounting();
   }
 
@@ -67,7 +67,7 @@ TEST_F(HooksTest, AFileMadeOutsideOfTheDatabaseLeavesNothing) {
     ASSERT_TRUE(writer.Finish().ok());
     EXPECT_EQ(state_->CollectionCount(), 0u);
   }
-  EXPECT_EQ(state_->tree().families().DoubtsOf(0), 0u);
+  EXPECT_EQ(state_->tree().families().BypassReasonsOf(0), 0u);
 }
 
 TEST_F(HooksTest, AFileThatIsGivenUpOrFailsLeavesNothing) {
@@ -98,7 +98,7 @@ TEST_F(HooksTest, AFlushIsCountedOnceThoughItsOptionsWereAttachedTwice) {
   ASSERT_TRUE(db_->Flush({}).ok());
   EXPECT_EQ(state_->tree().figures().filter.keys, 1u);
   EXPECT_EQ(state_->CollectionCount(), 0u);
-  EXPECT_EQ(state_->tree().families().DoubtsOf(0), 0u);
+  EXPECT_EQ(state_->tree().families().BypassReasonsOf(0), 0u);
 }
 
 // File numbers are those of one database: another one has the same ones.
@@ -114,9 +114,9 @@ TEST_F(HooksTest, AnotherDatabaseOpenedWithTheSameOptionsDisturbsNothing) {
   }
   ASSERT_TRUE(other->CompactRange({}, nullptr, nullptr).ok());
   EXPECT_EQ(state_->tree().figures().files, 1u);
-  EXPECT_EQ(state_->tree().figures().unsettled, 0u);
+  EXPECT_EQ(state_->tree().figures().unreconciled, 0u);
   EXPECT_TRUE(state_->tree().MayContain(0, "a"));
-  EXPECT_EQ(state_->tree().families().DoubtsOf(0), 0u);
+  EXPECT_EQ(state_->tree().families().BypassReasonsOf(0), 0u);
 }
 
 }  // namespace

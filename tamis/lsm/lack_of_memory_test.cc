@@ -48,7 +48,7 @@ class LackOfMemoryTest : public testing::Test {
     std::filesystem::remove_all(path_ + "/keys");
     std::filesystem::create_directories(path_);
     auto tree = *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
-    tree->families().ClearDoubts(0, kNotShown);
+    tree->families().ClearBypassReasons(0, kNotShown);
     return tree;
   }
   static TreeFilter::File File(uint64_t number) {
@@ -71,7 +71,7 @@ class LackOfMemoryTest : public testing::Test {
   const std::string path_ = testing::TempDir() + "lack_of_memory." + std::to_string(getpid());
 };
 
-TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedPutsItsFamilyInDoubt) {
+TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedMakesItsFamilyPassThrough) {
   constexpr uint64_t kKeys = 600;  // so that shards grow
   ForEachAllocation([&](uint64_t turn, bool only_one) -> uint64_t {
     auto state = std::make_shared<HookState>(MakeTree());
@@ -108,7 +108,7 @@ TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedPutsItsFamilyInDoubt) {
     EXPECT_EQ(Denied(tree, 1000, 1100), 0u);
     const uint64_t failed = FailingAllocations::failed();
     if (failed == 0) {
-      EXPECT_EQ(tree.families().DoubtsOf(0), 0u);
+      EXPECT_EQ(tree.families().BypassReasonsOf(0), 0u);
       EXPECT_FALSE(tree.MayContain(0, "absent"));
     }
     return failed;
@@ -116,7 +116,7 @@ TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedPutsItsFamilyInDoubt) {
 }
 
 // The memtable is made, and its keys are not denied, whether it is watched or not.
-TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedPutsItsFamilyInDoubt) {
+TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedMakesItsFamilyPassThrough) {
   // RocksDB's own, which bears no lack of memory.
   class Unwatched : public rocksdb::SkipListFactory {
    public:
@@ -169,11 +169,11 @@ TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedPutsItsFamilyInDoubt) {
     tree.EndCounting();
     for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(db->Put({}, Key(i), "v").ok());
     EXPECT_EQ(Denied(tree, 0, 10), 0u);
-    // A later memtable, which is watched, does not clear the family of the doubt.
+    // A later memtable, which is watched, does not clear the reason.
     (void)tree.families().MemtableMade(0);
     EXPECT_EQ(Denied(tree, 0, 10), 0u);
-    EXPECT_TRUE(turn > 0 || (tree.families().DoubtsOf(0) & kNoMemory) != 0);
-    EXPECT_TRUE(failed > 0 || tree.families().DoubtsOf(0) == 0);
+    EXPECT_TRUE(turn > 0 || (tree.families().BypassReasonsOf(0) & kNoMemory) != 0);
+    EXPECT_TRUE(failed > 0 || tree.families().BypassReasonsOf(0) == 0);
     return failed;
   });
 }
@@ -246,9 +246,9 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
     }
     uint64_t failed = FailingAllocations::failed();
     EXPECT_TRUE(tree.MayContain(0, "in file 9"));
-    EXPECT_NE(tree.families().DoubtsOf(0) & (kIngestion | kNoMemory), 0u);
+    EXPECT_NE(tree.families().BypassReasonsOf(0) & (kIngestion | kNoMemory), 0u);
     tree.FileCreated(File(3), Hashes(tree, 0, 200), 5);
-    tree.families().ClearDoubts(0, kIngestion | kNoMemory);
+    tree.families().ClearBypassReasons(0, kIngestion | kNoMemory);
     if (failed == 0) {
       const FailingAllocations failing(turn, only_one);
       for (const auto& deletion : deletions) options.listeners[0]->OnTableFileDeleted(deletion);
@@ -260,7 +260,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
   });
 }
 
-// A settlement or a count that was broken off is completed by the next one, and is exact.
+// A reconciliation or a count that was broken off is completed by the next one, and is exact.
 TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
   ForEachAllocation([&](uint64_t turn, bool only_one) -> uint64_t {
     const auto tree = MakeTree();
@@ -290,7 +290,7 @@ TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
     EXPECT_EQ(Denied(*tree, 100, 900), 0u);
     EXPECT_TRUE(tree->Reconcile([] { return std::vector<uint64_t>{3, 4, 5}; }).empty());
     EXPECT_EQ(Denied(*tree, 100, 900), 0u);
-    EXPECT_EQ(tree->figures().unsettled, 0u);
+    EXPECT_EQ(tree->figures().unreconciled, 0u);
     EXPECT_EQ(tree->figures().filter.missed, 0u);
     EXPECT_TRUE(tree->IsExact());
     return failed;
@@ -309,7 +309,7 @@ TEST_F(LackOfMemoryTest, ACountingThatWasBrokenOffGoesOn) {
         }
       }
       const auto tree = *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
-      tree->families().ClearDoubts(0, kNotShown);
+      tree->families().ClearBypassReasons(0, kNotShown);
       const auto memtable = tree->families().MemtableMade(0);
       const std::vector<TreeFilter::File> files = {File(1), File(2), File(3)};
       std::vector<std::vector<uint64_t>> hashes;
@@ -369,9 +369,9 @@ TEST_F(LackOfMemoryTest, TheCountingThreadTriesAgain) {
   FailingThread db(opened.release());
   filter->Start(&db, {db.DefaultColumnFamily()});
   filter->WaitUntilCounted();
-  filter->WaitUntilSettled();
+  filter->WaitUntilReconciled();
   EXPECT_GE(db.looks, 4u);
-  EXPECT_EQ(filter->DoubtsOf(db.DefaultColumnFamily()), "");
+  EXPECT_EQ(filter->BypassReasonsOf(db.DefaultColumnFamily()), "");
   for (uint64_t i = 0; i < 3; ++i) {
     EXPECT_TRUE(filter->MayContain(db.DefaultColumnFamily(), Key(i)));
   }

@@ -138,7 +138,7 @@ TEST_F(ReadPathsTest, SecondaryInstancePassesThroughAndFollowsItsPrimary) {
   for (uint64_t i = 1000; i < 1100; ++i) {
     EXPECT_TRUE(secondary->Get({}, secondary->DefaultColumnFamily(), Key(i), &value).ok());
   }
-  EXPECT_EQ(filter->DoubtsOf(secondary->DefaultColumnFamily()), "another process writes it");
+  EXPECT_EQ(filter->BypassReasonsOf(secondary->DefaultColumnFamily()), "another process writes it");
 }
 
 TEST_F(ReadPathsTest, FamilyWithUserTimestampsPassesThrough) {
@@ -167,7 +167,8 @@ TEST_F(ReadPathsTest, FamilyWithUserTimestampsPassesThrough) {
   const auto statuses = db_->MultiGet(read, {family_, family_}, {"a", "c"}, &values, &timestamps);
   EXPECT_TRUE(statuses[0].ok());
   EXPECT_TRUE(statuses[1].IsNotFound());
-  EXPECT_NE(db_->filter().DoubtsOf(family_).find("its keys carry timestamps"), std::string::npos);
+  EXPECT_NE(db_->filter().BypassReasonsOf(family_).find("its keys carry timestamps"),
+            std::string::npos);
 }
 
 #if TAMIS_ROCKSDB_HAS_ENTITIES
@@ -246,7 +247,7 @@ TEST_F(ReadPathsTest, FollowerPassesThrough) {
     EXPECT_EQ(follower->Get({}, follower->DefaultColumnFamily(), Key(i), &value),
               db_->GetBaseDB()->Get({}, family_, Key(i), &value));
   }
-  EXPECT_EQ(filter->DoubtsOf(follower->DefaultColumnFamily()), "another process writes it");
+  EXPECT_EQ(filter->BypassReasonsOf(follower->DefaultColumnFamily()), "another process writes it");
 }
 
 #endif
@@ -279,17 +280,18 @@ class BypassTest : public ReadPathsTest {
     for (uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(batch->Put(Key(i), "v").ok());
     EXPECT_TRUE(batch->SetName("batch").ok());
     EXPECT_TRUE(batch->Prepare().ok());
-    EXPECT_EQ(filter->DoubtsOf(family), "");
+    EXPECT_EQ(filter->BypassReasonsOf(family), "");
     EXPECT_TRUE(batch->Commit().ok());
     uint64_t missed = 0;
     std::string value;
     for (uint64_t i = 0; i < 100; ++i) missed += !db->Get({}, family, Key(i), &value).ok();
-    EXPECT_EQ(filter->DoubtsOf(family), ignore_bypass ? "" : "a batch bypassed its memtables");
+    EXPECT_EQ(filter->BypassReasonsOf(family),
+              ignore_bypass ? "" : "a batch bypassed its memtables");
     EXPECT_TRUE(db->ContinueBackgroundWork().ok());
     EXPECT_TRUE(db->Flush({}, family).ok());
-    filter->WaitUntilSettled();
+    filter->WaitUntilReconciled();
     // The event comes after Flush has returned.
-    while (!filter->DoubtsOf(family).empty()) std::this_thread::yield();
+    while (!filter->BypassReasonsOf(family).empty()) std::this_thread::yield();
     for (uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(db->Get({}, family, Key(i), &value).ok());
     EXPECT_TRUE(db->Get({}, family, "absent", &value).IsNotFound());
     EXPECT_GT(filter->tree().figures().excluded, 0u);
@@ -301,7 +303,7 @@ TEST_F(BypassTest, CommitThatBypassesMemtablesIsFoundAtOnce) { EXPECT_EQ(Missed(
 
 TEST_F(BypassTest, WithoutTheRuleItsKeysAreMissed) { EXPECT_GT(Missed(true), 90u); }
 
-TEST_F(BypassTest, OrdinaryFlushesPutNothingInDoubt) {
+TEST_F(BypassTest, OrdinaryFlushesMakeNothingPassThrough) {
   Open();
   for (uint64_t flush = 0; flush < 20; ++flush) {
     for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(db_->Put({}, family_, Key(i), "v").ok());
@@ -309,7 +311,7 @@ TEST_F(BypassTest, OrdinaryFlushesPutNothingInDoubt) {
     without_waiting.wait = false;
     without_waiting.allow_write_stall = true;
     (void)db_->Flush(without_waiting, family_);
-    EXPECT_EQ(db_->filter().DoubtsOf(family_), "");
+    EXPECT_EQ(db_->filter().BypassReasonsOf(family_), "");
   }
 }
 

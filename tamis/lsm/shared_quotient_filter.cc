@@ -104,7 +104,7 @@ bool SharedQuotientFilter::AskAgain(const Shard& shard, uint64_t hash) const {
   for (int i = 1; i < kTries; ++i) {
     const Answer answer = shard.reader.MayContain(shard.HashIn(hash));
     if (answer != Answer::kDisturbed) {
-      return answer == Answer::kMaybe || shard.passing.load(std::memory_order_acquire);
+      return answer == Answer::kPerhaps || shard.passing.load(std::memory_order_acquire);
     }
   }
   disturbed_.fetch_add(1, std::memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 // It is the exact multiset of the hashes that were added and not removed; of each hash it keeps a
 // place and a fingerprint. Readers neither lock nor wait: a reader that the writer disturbs asks
-// again, and after a few times answers "maybe".
+// again, and after a few times answers "perhaps".
 //
 //   Layout      sections by the hash's first byte; a shard is a BlockedQuotientFilter of 1, 2, 4
 //               ... or all 256 sections, with LineVersions. Small filters have one shard
@@ -10,7 +10,7 @@
 //               share these share their 16 copies, so a count by hash could lose one of them
 //   Growth      a shard that is going to be full, or is half empty, is made again from its keys, a
 //               quarter larger than they need; when its keys are not known, it is doubled (Grow)
-//   Failure     a shard that can neither be made again nor doubled says maybe to all. A lack of
+//   Failure     a shard that can neither be made again nor doubled says "perhaps" to all. A lack of
 //               memory is thrown by Reserve, Trim, Renew and MakeRoom, and leaves a filter with the
 //               same keys; Apply throws nothing
 //   Threads     MayContain: any. All others: one at a time
@@ -56,7 +56,7 @@ class SharedQuotientFilter {
     if (answer == Answer::kDisturbed) [[unlikely]]
       return AskAgain(shard, hash);
     // Looked at after the lines: it is set before a key is left out.
-    return answer == Answer::kMaybe || shard.passing.load(std::memory_order_acquire);
+    return answer == Answer::kPerhaps || shard.passing.load(std::memory_order_acquire);
   }
   void Prefetch(uint64_t hash) const {
     const Shard& shard = *At(SectionOf(hash));
@@ -84,7 +84,7 @@ class SharedQuotientFilter {
     uint64_t size_bytes = 0;
     uint64_t rebuilt = 0;  // shards
     uint64_t doubled = 0;
-    uint64_t passing = 0;  // shards that say maybe to all
+    uint64_t passing = 0;  // shards that say "perhaps" to all
     uint64_t missed = 0;   // removals of what was not there: a bug of the caller
     double expected_fpr = 0;
   };

@@ -145,14 +145,14 @@ Status StoredDatabase::ReadOptions() {
     }
     family.is_comparator_known = family.comparator == comparator->Name();
     if (!family.is_comparator_known || comparator != rocksdb::BytewiseComparator()) {
-      family.doubts |= kComparator;
+      family.bypass_reasons |= kComparator;
     }
     if (family.is_comparator_known && comparator->timestamp_size() > 0) {
-      family.doubts |= kTimestamps;
+      family.bypass_reasons |= kTimestamps;
     }
     if (family.memtable != rocksdb::SkipListFactory::kClassName() &&
         family.memtable != rocksdb::SkipListFactory::kNickName()) {
-      family.doubts |= kMemtables;
+      family.bypass_reasons |= kMemtables;
     }
     families_.push_back(std::move(family));
   }

@@ -32,7 +32,7 @@ class StoredDatabase {
     bool is_comparator_known = true;
     bool is_merge_known = true;
     // Reasons for which the family would pass through permanently.
-    Doubts doubts = 0;
+    BypassReasons bypass_reasons = 0;
     // Nothing when its comparator is not known, or before Open.
     rocksdb::ColumnFamilyHandle* handle = nullptr;
     rocksdb::ColumnFamilyOptions options;

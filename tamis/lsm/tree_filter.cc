@@ -51,7 +51,7 @@ void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
 
 void TreeFilter::NoteFalsePasses(uint32_t family, uint64_t count) const {
   // A family that passes through lets nothing pass falsely.
-  if (count == 0 || families_.DoubtsOf(family) != 0) return;
+  if (count == 0 || families_.BypassReasonsOf(family) != 0) return;
   counters_[GracePeriod::Mine()].false_passes.fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -177,8 +177,8 @@ TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint
 }
 
 bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
-  // While writer_ is held, only a settling reads the key files of counted files, and never that of
-  // a ticket that has not ended.
+  // While writer_ is held, only a reconciliation reads the key files of counted files, and never
+  // that of a ticket that has not ended.
   const std::lock_guard writer(writer_->lock());
   const std::lock_guard lock(mutex_);
   FileLedger::Entry* const at = ledger_.Find(ticket);
@@ -224,9 +224,9 @@ std::vector<TreeFilter::File> TreeFilter::Uncounted(std::vector<File> files) con
 
 std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<File>& files) {
   std::vector<File> failed;
-  const std::lock_guard settling(settling_);
-  writer_->ApplySettlement();
-  FileLedger::Settlement settlement;
+  const std::lock_guard reconciling(reconciling_);
+  writer_->ApplyReconciliation();
+  FileLedger::Reconciliation reconciliation;
   SharedQuotientFilter::Counts counts{};
   uint64_t coming = 0;
   for (const File& file : Uncounted(files)) {
@@ -238,27 +238,27 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
     }
     for (uint32_t i = 0; i < KeyFile::kSections; ++i) counts[i] += keys->CountIn(i);
     coming += keys->count();
-    settlement.added.insert(file.number);
+    reconciliation.added.insert(file.number);
     key_files_->Use(file.number);
     const std::lock_guard lock(mutex_);
     ledger_.Enter(file, true, keys->count(), /*is_family_certain=*/false);
     ledger_.At(file.number).counted = false;
   }
-  if (settlement.added.empty()) return failed;
+  if (reconciliation.added.empty()) return failed;
   {
     const std::lock_guard writer(writer_->lock());
     if (coming >= filter_->figures().keys) {
       writer_->MakeRoom(counts);
     }
     const std::lock_guard lock(mutex_);
-    writer_->Begin(settlement);
+    writer_->Begin(reconciliation);
   }
-  writer_->ApplySettlement();
+  writer_->ApplyReconciliation();
   const std::lock_guard lock(mutex_);
   for (const File& file : files) {
     const FileLedger::Entry* const at = ledger_.Find(file.number);
     if (at == nullptr || at->counted || at->has_keys) continue;
-    if (!settlement.added.contains(file.number)) continue;
+    if (!reconciliation.added.contains(file.number)) continue;
     failed.push_back(file);
     ledger_.Withdraw(file.number);
   }
@@ -266,7 +266,7 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
 }
 
 void TreeFilter::MakeRoom(uint64_t keys) {
-  const std::lock_guard settling(settling_);
+  const std::lock_guard reconciling(reconciling_);
   const std::lock_guard writer(writer_->lock());
   // For a few more keys all the others are not read again.
   if (keys == 0 || keys < filter_->figures().keys) return;
@@ -279,7 +279,7 @@ void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes)
   // The key file of one that has been counted meanwhile stays as it is.
   if (Uncounted({file}).empty()) return;
   const bool has_keys = writer_->WriteKeyFile(file, &hashes);
-  const std::lock_guard settling(settling_);
+  const std::lock_guard reconciling(reconciling_);
   const std::lock_guard writer(writer_->lock());
   if (!Uncounted({file}).empty())
     writer_->Count(file, hashes, has_keys, /*is_family_certain=*/false);
@@ -296,9 +296,9 @@ void TreeFilter::EndCounting() {
   families_.EndCounting();
 }
 
-// --- settling ----------------------------------------------------------------------------------
+// --- reconciliation ------------------------------------------------------------------------------
 
-bool TreeFilter::HasUnsettled() const {
+bool TreeFilter::HasUnreconciled() const {
   const std::lock_guard lock(mutex_);
   return !ledger_.removed().empty() || !late_.empty();
 }
@@ -310,9 +310,9 @@ bool TreeFilter::IsPartlyDeleted() const {
 
 std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
     const std::function<std::vector<FileNumber>()>& live_files) {
-  const std::lock_guard settling(settling_);
+  const std::lock_guard reconciling(reconciling_);
   grace_.Collect();
-  writer_->ApplySettlement();
+  writer_->ApplyReconciliation();
   std::vector<std::vector<uint64_t>> late;
   std::set<FileNumber> removed;
   {
@@ -338,7 +338,7 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
     if (!unknown.empty() && !options_.faults.remove_beside_unknown) return unknown;
     writer_->Begin(ledger_.Choose(removed));
   }
-  writer_->ApplySettlement();
+  writer_->ApplyReconciliation();
   return {};
 }
 
@@ -356,7 +356,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.filter = filter_->figures();
   const std::lock_guard lock(mutex_);
   figures.files = ledger_.size();
-  figures.unsettled = ledger_.removed().size();
+  figures.unreconciled = ledger_.removed().size();
   figures.stale = ledger_.stale();
   figures.touched = writer_->touched();
   figures.compared = writer_->compared();
@@ -367,7 +367,7 @@ TreeFilter::Figures TreeFilter::figures() const {
 }
 
 bool TreeFilter::IsExact() {
-  const std::lock_guard settling(settling_);
+  const std::lock_guard reconciling(reconciling_);
   const std::lock_guard writer(writer_->lock());
   return writer_->IsExact();
 }

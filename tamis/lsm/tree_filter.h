@@ -4,8 +4,8 @@
 //
 // The filter is the multiset of the hashes of (column family, key), one copy for each file that is
 // *counted*. What compactions write holds only keys of its inputs, so it is not counted but
-// *listed*; once the inputs are deleted, both are *settled*: their sorted hashes are compared, and
-// only what differs touches the filter.
+// *listed*; once the inputs are deleted, both are *reconciled*: their sorted hashes are compared,
+// and only what differs touches the filter.
 //
 // Why no key is missed:
 //   1. A key is in its memtable's filter before it is in the memtable, and a file that was not made
@@ -13,19 +13,20 @@
 //   2. Readers ask the memtables first, the filter afterwards: a flush moves keys the same way.
 //   3. A file's copies leave only after its deletion was reported and all files made of it were
 //      listed, and only while every live file is counted or listed: an unknown file may contain
-//      keys of a deleted one. A listed file that was made of an unknown one joins every settling.
-//   4. A family about which anything is in doubt passes through: every answer is maybe.
+//      keys of a deleted one. A listed file that was made of an unknown one joins every
+//      reconciliation.
+//   4. A family with a bypass reason passes through: every answer is "perhaps".
 // Invariant: each key of a live file has a copy in the filter from a file that has not left yet.
 //
 // The keys of a file whose key file cannot be written are counted at once. When it goes, its copies
 // stay, as false positives, until the filter is made again from the key files.
 //
 // Memory: a member that is not noexcept may throw std::bad_alloc. The event is not known then: the
-// caller tells it again, or puts the family in doubt. A settling or a counting that was broken off
-// goes on when it is called again.
+// caller tells it again, or lets the family pass through. A reconciliation or a counting that was
+// broken off goes on when it is called again.
 //
 // Threads: all members may be called from any thread at any time. Locks are taken in the order
-// settling_, that of writer_, mutex_; readers take none.
+// reconciling_, that of writer_, mutex_; readers take none.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -129,15 +130,15 @@ class TreeFilter {
   void EndCounting();
   bool IsCounting() const { return families_.IsCounting(); }
 
-  // --- settling --------------------------------------------------------------------------------
+  // --- reconciliation ----------------------------------------------------------------------------
 
-  bool HasUnsettled() const;
-  // Whether some of the inputs of a compaction are deleted and others are not, or not yet: settled
-  // now, the keys of the others are in the filter twice until they are gone, too.
+  bool HasUnreconciled() const;
+  // Whether some of the inputs of a compaction are deleted and others are not, or not yet:
+  // reconciled now, the keys of the others are in the filter twice until they are gone, too.
   bool IsPartlyDeleted() const;
-  // Settles the files that were deleted before this call. It calls `live_files` for the live files
-  // (those of families that pass through may be left out). If some of these are not known, it
-  // settles nothing and returns them: they are to be counted first.
+  // Reconciles the files that were deleted before this call. It calls `live_files` for the live
+  // files (those of families that pass through may be left out). If some of these are not known, it
+  // reconciles nothing and returns them: they are to be counted first.
   std::vector<FileNumber> Reconcile(const std::function<std::vector<FileNumber>()>& live_files);
 
   struct Figures {
@@ -147,13 +148,13 @@ class TreeFilter {
     uint64_t false_passes = 0;  // the number that NoteFalsePasses reported, about
     uint64_t disturbed = 0;
     uint64_t files = 0;
-    uint64_t unsettled = 0;  // files
-    uint64_t stale = 0;      // copies of keys of files that are gone
-    uint64_t touched = 0;    // copies that settling has added and removed
-    uint64_t compared = 0;   // hashes read by settling
-    uint64_t walked = 0;     // files looked at to tell which are covered
-    uint64_t written = 0;    // key files
-    uint64_t unwritten = 0;  // key files that could not be written
+    uint64_t unreconciled = 0;  // files
+    uint64_t stale = 0;         // copies of keys of files that are gone
+    uint64_t touched = 0;       // copies that reconciliations have added and removed
+    uint64_t compared = 0;      // hashes read by reconciliations
+    uint64_t walked = 0;        // files looked at to tell which are covered
+    uint64_t written = 0;       // key files
+    uint64_t unwritten = 0;     // key files that could not be written
     uint64_t memtable_bytes = 0;
     uint64_t retired = 0;  // lists of memtables' filters that are not freed yet
   };
@@ -177,7 +178,7 @@ class TreeFilter {
   // Neither covered nor gone.
   std::vector<File> Uncounted(std::vector<File> files) const;
   // How many of the keys, kMost at most, are not there. REQUIRES: a guard is held, since before
-  // the family's doubts were looked at.
+  // the family's reasons were looked at.
   template <size_t kMost>
   size_t Ask(const MemtableFilters& memtables, std::span<const uint64_t> hashes,
              bool* answers) const;
@@ -193,7 +194,7 @@ class TreeFilter {
   ColumnFamilies families_;
   mutable std::array<Counters, GracePeriod::kSlots> counters_;  // a thread's own
 
-  mutable std::mutex settling_;
+  mutable std::mutex reconciling_;
   mutable std::mutex mutex_;  // guards all below
   FileLedger ledger_;
   std::vector<std::vector<uint64_t>> late_;  // for the fault count_after_install

@@ -20,7 +20,7 @@ using FileNumber = TreeFilter::FileNumber;
 using Keys = std::set<std::string>;
 
 // A tree of sorted runs whose every doing is a row of steps, and steps of many doings alternate at
-// random. After each the filter must say maybe to all keys that a reader could find.
+// random. After each the filter must say "perhaps" to all keys that a reader could find.
 class World {
  public:
   struct Options {
@@ -50,7 +50,7 @@ class World {
 
   void Run(int steps) {
     for (int i = 0; i < steps && missed_ == 0; ++i) {
-      Step(/*may_settle=*/true);
+      Step(/*may_reconcile=*/true);
       Check();
       if (options_.restarts && random_.OneIn(400)) {
         doings_.clear();
@@ -59,10 +59,10 @@ class World {
     }
   }
 
-  // Everything that was begun ends, and all is settled.
+  // Everything that was begun ends, and all is reconciled.
   void Finish() {
     while (!doings_.empty()) StepOf(random_.Uniform(doings_.size()));
-    for (int i = 0; i < 3; ++i) SettleAll();
+    for (int i = 0; i < 3; ++i) ReconcileAll();
     Check();
   }
 
@@ -84,7 +84,7 @@ class World {
                                     .faults = options_.faults});
     ASSERT_TRUE(tree.ok()) << tree.status();
     tree_ = *std::move(tree);
-    tree_->families().ClearDoubts(kFamily, kNotShown);
+    tree_->families().ClearBypassReasons(kFamily, kNotShown);
     // The log brings back what was in memtables, and numbers come again.
     Keys recovered;
     for (const auto& memtable : memtables_) recovered.merge(Keys(memtable->keys));
@@ -233,7 +233,7 @@ class World {
   void IngestUnannounced() {
     const auto file = NewFile();
     for (uint64_t i = random_.Uniform(60) + 1; i > 0; --i) live_[file.number].insert(RandomKey());
-    tree_->families().AddDoubts(kFamily, kIngestion);
+    tree_->families().AddBypassReasons(kFamily, kIngestion);
     ++unannounced_;
   }
 
@@ -260,7 +260,7 @@ class World {
     file.put(static_cast<char>(random_()));
   }
 
-  void Step(bool may_settle) {
+  void Step(bool may_reconcile) {
     const uint64_t choice = random_.Uniform(40);
     if (choice < 12) {
       for (int i = 0; i < 6; ++i) Put(RandomKey());
@@ -274,8 +274,8 @@ class World {
       DropFile();
     } else if (choice < 18 && random_.OneIn(2) && !HasFaults()) {
       IngestUnannounced();
-    } else if (choice < 20 && may_settle) {
-      SettleAll();
+    } else if (choice < 20 && may_reconcile) {
+      ReconcileAll();
     } else if (choice < 21 && options_.damages) {
       Damage();
     } else if (!doings_.empty()) {
@@ -325,12 +325,12 @@ class World {
     }
     tree_->EndCounting();
     counting_ = false;
-    if (unannounced == unannounced_) tree_->families().ClearDoubts(kFamily, kIngestion);
+    if (unannounced == unannounced_) tree_->families().ClearBypassReasons(kFamily, kIngestion);
     Check();
   }
 
-  void SettleAll() {
-    if (counting_ || (tree_->families().DoubtsOf(kFamily) & kIngestion) != 0) CountUnknown();
+  void ReconcileAll() {
+    if (counting_ || (tree_->families().BypassReasonsOf(kFamily) & kIngestion) != 0) CountUnknown();
     if (!tree_->Reconcile([this] { return LiveFiles(); }).empty()) CountUnknown();
     Check();
     const TreeFilter::Figures figures = tree_->figures();
@@ -382,7 +382,7 @@ TEST(TreeFilterTest, MissesNoKeyUnderAnyOrderOfEventsAndIsExact) {
     ASSERT_EQ(world.missed(), 0u);
     EXPECT_GT(world.denied(), 100u);
     const TreeFilter::Figures figures = world.tree().figures();
-    EXPECT_EQ(figures.unsettled, 0u);
+    EXPECT_EQ(figures.unreconciled, 0u);
     EXPECT_EQ(figures.stale, 0u);
     EXPECT_TRUE(world.tree().IsExact());
   }
@@ -415,7 +415,7 @@ TEST(TreeFilterTest, EachRuleIsNeeded) {
   }
 }
 
-TEST(TreeFilterTest, NewDoubtWaitsForReadersThatDidNotKnowOfIt) {
+TEST(TreeFilterTest, NewBypassReasonWaitsForReadersThatDidNotKnowOfIt) {
   const std::string directory = testing::TempDir() + "tree_filter_wait." + std::to_string(getpid());
   std::atomic<bool> is_asking{false};
   std::atomic<bool> is_added{false};
@@ -423,20 +423,20 @@ TEST(TreeFilterTest, NewDoubtWaitsForReadersThatDidNotKnowOfIt) {
   Faults faults;
   faults.between_questions = [&] {
     is_asking = true;
-    // Long enough for an AddDoubts that does not wait.
+    // Long enough for an AddBypassReasons that does not wait.
     for (int i = 0; i < 100'000 && !is_added; ++i) std::this_thread::yield();
     has_left = true;
   };
   auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
   tree->EndCounting();
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   std::thread reader([&] { EXPECT_FALSE(tree->MayContain(0, "a")); });
   while (!is_asking) std::this_thread::yield();
   // Two who add the same: neither of them is let go before the reader is.
-  std::thread other([&] { tree->families().AddDoubts(0, kUnreadable); });
-  while ((tree->families().DoubtsOf(0) & kUnreadable) == 0) std::this_thread::yield();
-  tree->families().AddDoubts(0, kUnreadable);
+  std::thread other([&] { tree->families().AddBypassReasons(0, kUnreadable); });
+  while ((tree->families().BypassReasonsOf(0) & kUnreadable) == 0) std::this_thread::yield();
+  tree->families().AddBypassReasons(0, kUnreadable);
   is_added = true;
   EXPECT_TRUE(has_left);
   reader.join();
@@ -457,7 +457,7 @@ TEST(TreeFilterTest, ReadersAskTheMemtablesFirst) {
       if (between) between();
     };
     auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
-    tree->families().ClearDoubts(0, kNotShown);
+    tree->families().ClearBypassReasons(0, kNotShown);
     int missed = 0;
     auto memtable = tree->families().MemtableMade(0);
     tree->EndCounting();
@@ -503,7 +503,7 @@ TEST(TreeFilterTest, ACompactionIsPartlyDeletedUntilAllOfItsInputsAre) {
   EXPECT_FALSE(tree->IsPartlyDeleted());
   tree->FileDeleted(2);
   EXPECT_TRUE(tree->IsPartlyDeleted());
-  // A second compaction, while the first is not settled.
+  // A second compaction, while the first is not reconciled.
   tree->CompactionBegan(8, {3});
   tree->FileCreated(file(4), hashes(0, 2000), 8);
   tree->FileDeleted(3);
@@ -518,28 +518,29 @@ TEST(TreeFilterTest, ACompactionIsPartlyDeletedUntilAllOfItsInputsAre) {
   std::filesystem::remove_all(directory);
 }
 
-TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
+TEST(TreeFilterTest, FamilyWithABypassReasonPassesThroughAndSaysWhy) {
   const std::string directory =
       testing::TempDir() + "tree_filter_doubts." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
-  EXPECT_EQ(tree->families().DoubtsOf(0), kCounting | kNotShown | kMemtables);
+  EXPECT_EQ(tree->families().BypassReasonsOf(0), kCounting | kNotShown | kMemtables);
   EXPECT_TRUE(tree->MayContain(0, "a"));
   tree->EndCounting();
-  tree->families().ClearDoubts(0, kNotShown);
-  EXPECT_EQ(DoubtNames(tree->families().DoubtsOf(0)), "its memtables are not watched");
+  tree->families().ClearBypassReasons(0, kNotShown);
+  EXPECT_EQ(BypassReasonNames(tree->families().BypassReasonsOf(0)),
+            "its memtables are not watched");
   EXPECT_TRUE(tree->MayContain(0, "a"));
   const auto memtable = tree->families().MemtableMade(0);
-  EXPECT_EQ(tree->families().DoubtsOf(0), 0u);
+  EXPECT_EQ(tree->families().BypassReasonsOf(0), 0u);
   EXPECT_FALSE(tree->MayContain(0, "a"));
   EXPECT_TRUE(tree->MayContain(1, "a"));  // a family of which nothing is known
   EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
   EXPECT_EQ(tree->families().MemtableMade(1u << 30), nullptr);
   tree->families().MemtableGone(1u << 30, memtable.get());
-  tree->families().ClearDoubts(1u << 30, kNotShown | kMemtables);
+  tree->families().ClearBypassReasons(1u << 30, kNotShown | kMemtables);
   EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
-  tree->families().AddDoubts(0, kIngestion);
+  tree->families().AddBypassReasons(0, kIngestion);
   EXPECT_TRUE(tree->MayContain(0, "a"));
-  tree->families().ClearDoubts(0, kIngestion);
+  tree->families().ClearBypassReasons(0, kIngestion);
   std::vector<std::string_view> keys(100, "a");
   memtable->Add(tree->HashOf(0, "b"));
   keys[70] = "b";
@@ -555,7 +556,7 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
 
 TEST(TreeFilterTest, FalsePassesAreCountedOfFamiliesThatAnswerAlone) {
   auto tree = *TreeFilter::Create({.directory = testing::TempDir() + "tree_filter_test.passes"});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->NoteFalsePasses(0, 5);
   EXPECT_EQ(tree->figures().false_passes, 0u) << "before its first counting it passes through";
@@ -565,9 +566,9 @@ TEST(TreeFilterTest, FalsePassesAreCountedOfFamiliesThatAnswerAlone) {
   tree->NoteFalsePasses(0, 2);
   EXPECT_EQ(tree->figures().false_passes, 7u);
   tree->NoteFalsePasses(1, 3);
-  tree->families().AddDoubts(0, kIngestion);
+  tree->families().AddBypassReasons(0, kIngestion);
   tree->NoteFalsePasses(0, 3);
-  EXPECT_EQ(tree->figures().false_passes, 7u) << "families in doubt";
+  EXPECT_EQ(tree->figures().false_passes, 7u) << "families that pass through";
 }
 
 TEST(TreeFilterTest, ItsEndFreesTheMemtablesFilters) {
@@ -584,7 +585,7 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   std::filesystem::remove_all(directory);
   std::ofstream(directory) << "a file";
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   std::vector<uint64_t> all;
@@ -619,7 +620,7 @@ TEST(TreeFilterTest, DamagedSectionsMakeNoShardWithoutTheirKeys) {
   for (uint64_t place = 1; place < 10; ++place) {
     std::filesystem::remove_all(directory);
     auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
-    tree->families().ClearDoubts(0, kNotShown);
+    tree->families().ClearBypassReasons(0, kNotShown);
     const auto memtable = tree->families().MemtableMade(0);
     tree->EndCounting();
     const auto create = [&](FileNumber file) {
@@ -671,7 +672,7 @@ TEST(TreeFilterTest, SettlingMakesHalfEmptyShardsAnew) {
   const std::string directory = testing::TempDir() + "tree_filter_trim." + std::to_string(getpid());
   std::filesystem::remove_all(directory);
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   constexpr uint64_t kKeys = 5000;
@@ -718,7 +719,7 @@ TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
       testing::TempDir() + "tree_filter_stale." + std::to_string(getpid());
   std::filesystem::remove_all(directory);
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   constexpr int kKeys = 5000;
@@ -773,7 +774,7 @@ TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
     const bool only_reads = !sizes.empty();
     auto tree = *TreeFilter::Create(
         {.directory = directory, .shard_keys = 4096, .writes_files = !only_reads});
-    tree->families().ClearDoubts(0, kNotShown);
+    tree->families().ClearBypassReasons(0, kNotShown);
     const auto memtable = tree->families().MemtableMade(0);
     tree->BeginCounting();
     std::vector<TreeFilter::File> files;
@@ -825,7 +826,7 @@ TEST(TreeFilterTest, OutputOfAFileOfAnotherFamilyIsCounted) {
   std::filesystem::remove_all(directory);
 }
 
-// Unsettled compactions, each of the outputs of the one before it: the number of files that are
+// Unreconciled compactions, each of the outputs of the one before it: the number of files that are
 // looked at is linear in the number of files, not in the number of paths through the inputs.
 TEST(TreeFilterTest, LooksAtEachFileOnceToTellWhatIsCovered) {
   constexpr uint64_t kLevels = 40;
@@ -871,7 +872,7 @@ TEST(TreeFilterTest, LooksAtEachFileOnceToTellWhatIsCovered) {
 TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) {
   const std::string directory = testing::TempDir() + "tree_filter_sure." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
-  tree->families().ClearDoubts(9, kNotShown);
+  tree->families().ClearBypassReasons(9, kNotShown);
   const auto memtable = tree->families().MemtableMade(9);
   tree->EndCounting();
   TreeFilter::File file{.number = 1, .family = 9};
@@ -897,7 +898,7 @@ TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) 
 TEST(TreeFilterTest, OutputOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   const uint64_t hash = tree->HashOf(0, "a");
@@ -930,7 +931,7 @@ TEST(TreeFilterTest, ReadersBesideEveryEvent) {
   const std::string directory =
       testing::TempDir() + "tree_filter_threads." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 300});
-  tree->families().ClearDoubts(0, kNotShown);
+  tree->families().ClearBypassReasons(0, kNotShown);
   auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
   std::atomic<uint64_t> written{0};

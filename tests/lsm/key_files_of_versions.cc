@@ -79,7 +79,7 @@ void Read(const std::string& path) {
           "key file " + file + " was not taken as it is");
   }
   for (auto* handle : database.handles) {
-    Check(database.db->filter().DoubtsOf(handle).empty(), "the filter does not answer");
+    Check(database.db->filter().BypassReasonsOf(handle).empty(), "the filter does not answer");
   }
   std::string value;
   for (uint64_t i = 0; i < kKeys; ++i) {

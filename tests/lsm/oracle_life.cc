@@ -61,7 +61,7 @@ class Life {
     // after the last look at the live files would be unknown.
     if (database_.db->PauseBackgroundWork().ok()) (void)database_.db->ContinueBackgroundWork();
     database_.filter->WaitUntilCounted();
-    database_.filter->WaitUntilSettled();
+    database_.filter->WaitUntilReconciled();
     for (auto* handles : {&database_.fixed, &database_.temporary}) {
       for (ColumnFamilyHandle* handle : *handles)
         questions_.AskAll(handle, nullptr, "who looks at the end");
@@ -92,7 +92,7 @@ class Life {
         for (ColumnFamilyHandle* handle : *handles) {
           if (handle->GetName() != file.column_family_name) continue;
           family = handle->GetID();
-          is_known = database_.filter->DoubtsOf(handle).empty();
+          is_known = database_.filter->BypassReasonsOf(handle).empty();
         }
       }
       const auto keys =

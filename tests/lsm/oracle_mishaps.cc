@@ -230,9 +230,9 @@ void OracleMishaps::Import() {
 }
 
 // Waits until the filter answers for the family; the filter has no event for that, so it is polled.
-// Gives up when the family stays in doubt.
+// Gives up if the family keeps passing through.
 void OracleMishaps::WaitUntilCounted(ColumnFamilyHandle* handle) {
-  for (int i = 0; i < 1000 && !database_.filter->DoubtsOf(handle).empty(); ++i) {
+  for (int i = 0; i < 1000 && !database_.filter->BypassReasonsOf(handle).empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }

@@ -28,7 +28,7 @@ class OracleMishaps {
   };
   // Returns the file's path.
   std::string MakeSst(char kind, std::vector<SstKey>* keys);
-  // Holds the model in doubt, ingests, and asks for the keys where they are then.
+  // Holds the model uncertain, ingests, and asks for the keys where they are then.
   void IngestAndAsk(const std::vector<SstKey>& keys, const std::vector<size_t>& families,
                     const std::function<rocksdb::Status()>& ingest);
   void Ingest();
