@@ -135,7 +135,7 @@ void FeedCopy::DropIndex(RoutedServer* server, uint64_t region_id, uint32_t inde
 void FeedCopy::GrantLease(RoutedServer* server, Time until) {
   if (faults_.expired_lease_excludes) until += std::chrono::hours(1);
   if (!servers_.ExtendLease(*server, until)) return;
-  for (const auto& [id, region] : server->regions) TableOf(region).layout.Doubt(region.slot);
+  for (const auto& [id, region] : server->regions) TableOf(region).layout.Recheck(region.slot);
 }
 
 // ---- Bits that are missing

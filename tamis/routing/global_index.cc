@@ -210,7 +210,7 @@ GlobalIndex::Stats GlobalIndex::stats(Time now) const {
         *server, [&](uint32_t, const RoutedServer::Region&) { ++stats.indexes_left_out; });
   }
   for (const auto& [id, table] : state_->copy.tables()) {
-    stats.regions_aside += table.layout.aside();
+    stats.regions_unplaced += table.layout.unplaced();
     for (const auto& [index_id, copies] : table.indexes) {
       stats.filters_coarse += copies.CoarseColumns();
     }

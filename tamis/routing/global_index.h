@@ -9,7 +9,7 @@
 //   the lease of its server is live
 //   no other region of the copy, whose server has a live lease, overlaps it
 //   the index is complete and its bits have arrived
-//   the filter, or the range of the values, says that the region has no such value
+//   the filter, the cells, or the range of the values says that the region has no such value
 //
 // Every key that is in no excluded region is a candidate: the search must ask its region.
 //
@@ -95,7 +95,7 @@ class GlobalIndex {
   struct Stats {
     uint64_t servers = 0;
     uint64_t regions = 0;
-    uint64_t regions_aside = 0;     // not used since other regions overlap them (TableLayout)
+    uint64_t regions_unplaced = 0;  // not used since other regions overlap them (TableLayout)
     uint64_t indexes_missing = 0;   // pairs of region and index whose bits have not arrived
     uint64_t indexes_left_out = 0;  // the pairs among these whose bits max_bytes has no room for
     uint64_t filters_coarse = 0;    // filters, by layers, that keep fewer slices than they have

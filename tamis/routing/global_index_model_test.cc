@@ -431,7 +431,7 @@ RoutingTerm RandomTerm(Random* random, int depth) {
 }
 
 struct Tally {
-  uint64_t excluded = 0, asked = 0, aside = 0, late = 0, capped = 0, coarse = 0;
+  uint64_t excluded = 0, asked = 0, unplaced = 0, late = 0, capped = 0, coarse = 0;
   uint64_t by_layers = 0;  // excluded by a filter of several
 };
 
@@ -535,7 +535,7 @@ void RunModel(uint64_t seed, Tally* tally) {
     }
     const auto stats = index.stats();
     ASSERT_LE(stats.matrix_bytes, options.max_bytes);
-    tally->aside += stats.regions_aside;
+    tally->unplaced += stats.regions_unplaced;
     tally->capped += stats.indexes_left_out;
     tally->coarse += stats.filters_coarse;
     const auto reasons = index.Explain(table, keys, term, excluded, now);
@@ -572,7 +572,7 @@ TEST(GlobalIndexModelTest, RandomRepliesGiveWhatTheRulesSay) {
   EXPECT_GT(tally.excluded, 1000u);
   EXPECT_GT(tally.asked, tally.excluded + 1000);
   EXPECT_GT(tally.by_layers, 50u);
-  EXPECT_GT(tally.aside, 1000u);
+  EXPECT_GT(tally.unplaced, 1000u);
   EXPECT_GT(tally.late, 100u);
   EXPECT_GT(tally.capped, 100u);
   EXPECT_GT(tally.coarse, 500u);

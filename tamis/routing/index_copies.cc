@@ -158,7 +158,7 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
         }
         const uint64_t prefix = ranges_.Prefix(batch[i].first);
         for (const Matrix::Owner* owner : owners) {
-          if (owner->slot == kNobody || may->Get(owner->slot)) continue;
+          if (owner->slot == kNoSlot || may->Get(owner->slot)) continue;
           if (ranges_.Covers(owner->slot, owner->ends, batch[i].first, prefix)) {
             may->Set(owner->slot);
           }

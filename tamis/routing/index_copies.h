@@ -33,7 +33,7 @@ namespace tamis {
 class IndexCopies {
  public:
   using Slot = TableLayout::Slot;
-  static constexpr Slot kNobody = ~Slot{0};
+  static constexpr Slot kNoSlot = ~Slot{0};
 
   // The columns of one geometry, and the region that each belongs to.
   struct Matrix {
@@ -42,7 +42,7 @@ class IndexCopies {
     // The region that a column belongs to and the ends of its value range: all that a search reads
     // for a matching column, side by side in memory.
     struct Owner {
-      Slot slot = kNobody;  // kNobody while the column is not to be asked
+      Slot slot = kNoSlot;  // kNoSlot while the column is not to be asked
       ValueRanges::Prefixes ends = {0, 0};
     };
 

@@ -41,20 +41,20 @@ void TableLayout::ForEachPlacedIn(const KeyRange& range, Fn&& fn) const {
   }
 }
 
-size_t TableLayout::FirstAside(std::string_view start) const {
+size_t TableLayout::FirstUnplaced(std::string_view start) const {
   const auto found = std::ranges::lower_bound(
-      aside_, start, std::less<std::string_view>(),
-      [this](const Aside& aside) { return std::string_view(StartOf(aside.slot)); });
-  return static_cast<size_t>(found - aside_.begin());
+      unplaced_, start, std::less<std::string_view>(),
+      [this](const Unplaced& unplaced) { return std::string_view(StartOf(unplaced.slot)); });
+  return static_cast<size_t>(found - unplaced_.begin());
 }
 
 template <class Fn>
-void TableLayout::ForEachAsideIn(const KeyRange& range, Fn&& fn) const {
-  size_t i = range.end.empty() ? aside_.size() : FirstAside(range.end);
+void TableLayout::ForEachUnplacedIn(const KeyRange& range, Fn&& fn) const {
+  size_t i = range.end.empty() ? unplaced_.size() : FirstUnplaced(range.end);
   while (i-- > 0) {
-    const std::string& furthest = regions_[aside_[i].furthest].range.end;
+    const std::string& furthest = regions_[unplaced_[i].furthest].range.end;
     if (!furthest.empty() && furthest <= range.start) break;
-    if (Overlap(regions_[aside_[i].slot].range, range)) fn(aside_[i].slot);
+    if (Overlap(regions_[unplaced_[i].slot].range, range)) fn(unplaced_[i].slot);
   }
 }
 
@@ -64,7 +64,7 @@ void TableLayout::ForEachOverlapped(Slot slot, Fn&& fn) const {
     if (found != slot) fn(found);
   };
   ForEachPlacedIn(regions_[slot].range, other);
-  ForEachAsideIn(regions_[slot].range, other);
+  ForEachUnplacedIn(regions_[slot].range, other);
 }
 
 bool TableLayout::CoversEverything() const {
@@ -76,7 +76,7 @@ uint64_t TableLayout::Undecided(const KeyRanges& keys) const {
   uint64_t count = 0;
   std::string_view counted_to;  // the regions that begin before it
   for (const KeyRange& range : keys.ranges()) {
-    ForEachAsideIn(range, [&](Slot slot) {
+    ForEachUnplacedIn(range, [&](Slot slot) {
       if (StartOf(slot) < counted_to) return;
       const auto [begin, end] = Positions(regions_[slot].range);
       if (begin == end) ++count;
@@ -100,49 +100,49 @@ TableLayout::Slot TableLayout::Add(KeyRange range, uint32_t server) {
     free_.pop_back();
   }
   regions_[slot] = {.range = std::move(range), .server = server};
-  PutAside(slot);
-  doubtful_.push_back(slot);
-  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+  AddUnplaced(slot);
+  to_recheck_.push_back(slot);
+  ForEachOverlapped(slot, [this](Slot other) { to_recheck_.push_back(other); });
   return slot;
 }
 
 void TableLayout::Remove(Slot slot) {
   const bool placed = position_[slot] != kNotPlaced;
-  if (!placed) TakeFromAside(slot);
+  if (!placed) RemoveUnplaced(slot);
   regions_[slot].removed = true;
   removed_.push_back(slot);
-  if (placed && aside_.empty()) return;  // placed regions do not overlap
-  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+  if (placed && unplaced_.empty()) return;  // placed regions do not overlap
+  ForEachOverlapped(slot, [this](Slot other) { to_recheck_.push_back(other); });
 }
 
-void TableLayout::Doubt(Slot slot) {
-  if (aside_.empty()) return;
-  doubtful_.push_back(slot);
-  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+void TableLayout::Recheck(Slot slot) {
+  if (unplaced_.empty()) return;
+  to_recheck_.push_back(slot);
+  ForEachOverlapped(slot, [this](Slot other) { to_recheck_.push_back(other); });
 }
 
-void TableLayout::PutAside(Slot slot) {
-  const size_t i = FirstAside(StartOf(slot));
-  aside_.insert(aside_.begin() + static_cast<ptrdiff_t>(i), {slot, slot});
+void TableLayout::AddUnplaced(Slot slot) {
+  const size_t i = FirstUnplaced(StartOf(slot));
+  unplaced_.insert(unplaced_.begin() + static_cast<ptrdiff_t>(i), {slot, slot});
   RepairFurthest(i);
 }
 
-void TableLayout::TakeFromAside(Slot slot) {
-  size_t i = FirstAside(StartOf(slot));
-  while (aside_[i].slot != slot) ++i;
-  aside_.erase(aside_.begin() + static_cast<ptrdiff_t>(i));
+void TableLayout::RemoveUnplaced(Slot slot) {
+  size_t i = FirstUnplaced(StartOf(slot));
+  while (unplaced_[i].slot != slot) ++i;
+  unplaced_.erase(unplaced_.begin() + static_cast<ptrdiff_t>(i));
   RepairFurthest(i);
 }
 
 // After a change at `from`: onwards until nothing changes any more.
 void TableLayout::RepairFurthest(size_t from) {
-  for (size_t i = from; i < aside_.size(); ++i) {
-    Slot furthest = aside_[i].slot;
-    if (i > 0 && !EndsLater(regions_[furthest].range, regions_[aside_[i - 1].furthest].range)) {
-      furthest = aside_[i - 1].furthest;
+  for (size_t i = from; i < unplaced_.size(); ++i) {
+    Slot furthest = unplaced_[i].slot;
+    if (i > 0 && !EndsLater(regions_[furthest].range, regions_[unplaced_[i - 1].furthest].range)) {
+      furthest = unplaced_[i - 1].furthest;
     }
-    if (i > from && furthest == aside_[i].furthest) break;
-    aside_[i].furthest = furthest;
+    if (i > from && furthest == unplaced_[i].furthest) break;
+    unplaced_[i].furthest = furthest;
   }
 }
 
@@ -163,25 +163,25 @@ bool TableLayout::BelongsHere(Slot slot, const Leases& leases) {
 void TableLayout::Reconcile(const Leases& leases) {
   if (overdue_.empty() && leases.now >= look_again_) {
     look_again_ = Time::max();
-    for (const Aside& aside : aside_) overdue_.push_back(aside.slot);
+    for (const Unplaced& unplaced : unplaced_) overdue_.push_back(unplaced.slot);
   }
   for (size_t i = 0; i < kOverdueAtOnce && !overdue_.empty(); ++i) {
     const Slot slot = overdue_.back();
     overdue_.pop_back();
-    if (!regions_[slot].removed) Doubt(slot);
+    if (!regions_[slot].removed) Recheck(slot);
   }
-  std::ranges::sort(doubtful_);
-  doubtful_.erase(std::unique(doubtful_.begin(), doubtful_.end()), doubtful_.end());
+  std::ranges::sort(to_recheck_);
+  to_recheck_.erase(std::unique(to_recheck_.begin(), to_recheck_.end()), to_recheck_.end());
   std::vector<Slot> coming, leaving;
-  for (const Slot slot : doubtful_) {
+  for (const Slot slot : to_recheck_) {
     if (regions_[slot].removed) continue;
     const bool placed = position_[slot] != kNotPlaced;
     if (BelongsHere(slot, leases) == placed) continue;
     (placed ? leaving : coming).push_back(slot);
   }
-  doubtful_.clear();
-  for (const Slot slot : coming) TakeFromAside(slot);
-  for (const Slot slot : leaving) PutAside(slot);
+  to_recheck_.clear();
+  for (const Slot slot : coming) RemoveUnplaced(slot);
+  for (const Slot slot : leaving) AddUnplaced(slot);
   for (const Slot slot : removed_) {
     if (position_[slot] != kNotPlaced) leaving.push_back(slot);
   }

@@ -3,8 +3,8 @@
 // A coordinator hears of servers one after the other, so it may know two regions that overlap: then
 // one of them, or both, do not exist any more. A region is *placed* when no other overlaps it, or
 // when its server has a live lease and no server of a region that overlaps it has one. The other
-// regions are *aside*: kept, since leases change, but no search excludes them. The younger of two
-// regions cannot be told: no number of one server compares with one of another server.
+// regions are *unplaced*: kept, since leases change, but no search excludes them. The younger of
+// two regions cannot be told: no number of one server compares with one of another server.
 //
 // A region has a slot, a small number that stays the same while the region is known, and while it
 // is placed a position, its number in key order. Bits about regions are kept by slot, so that they
@@ -47,18 +47,18 @@ class TableLayout {
   void Remove(Slot slot);
   // To be called when the lease of the region's server lives again: the next Reconcile decides
   // again about the region and those that overlap it.
-  void Doubt(Slot slot);
+  void Recheck(Slot slot);
   // False when Reconcile would change nothing.
   bool NeedsReconciling(Time now) const {
-    return !doubtful_.empty() || !removed_.empty() || !overdue_.empty() || now >= look_again_;
+    return !to_recheck_.empty() || !removed_.empty() || !overdue_.empty() || now >= look_again_;
   }
-  // Places slots that were added, removed or doubted at once. Slots whose set-aside lease has ended
-  // are examined a few at a time; until then nothing is concluded from them.
+  // Places slots that were added, removed or given to Recheck at once. Unplaced slots near which a
+  // lease has ended are examined a few at a time; until then nothing is concluded from them.
   void Reconcile(const Leases& leases);
 
   // How many slots there are, used or not: every slot is below.
   size_t slots() const { return regions_.size(); }
-  bool empty() const { return order_.empty() && aside_.empty(); }
+  bool empty() const { return order_.empty() && unplaced_.empty(); }
   const KeyRange& range(Slot slot) const { return regions_[slot].range; }
   // kNotPlaced: not placed.
   uint32_t position(Slot slot) const { return position_[slot]; }
@@ -72,9 +72,9 @@ class TableLayout {
   std::pair<size_t, size_t> Positions(const KeyRange& range) const;
   // Every key lies in a placed region.
   bool CoversEverything() const;
-  // The number of regions aside that have some of the keys and overlap no placed region.
+  // The number of unplaced regions that have some of the keys and overlap no placed region.
   uint64_t Undecided(const KeyRanges& keys) const;
-  size_t aside() const { return aside_.size(); }
+  size_t unplaced() const { return unplaced_.size(); }
 
  private:
   struct Region {
@@ -82,7 +82,7 @@ class TableLayout {
     uint32_t server = 0;
     bool removed = false;
   };
-  struct Aside {
+  struct Unplaced {
     Slot slot;
     Slot furthest;  // the slot up to here that ends last
   };
@@ -92,13 +92,13 @@ class TableLayout {
   template <class Fn>
   void ForEachPlacedIn(const KeyRange& range, Fn&& fn) const;
   template <class Fn>
-  void ForEachAsideIn(const KeyRange& range, Fn&& fn) const;
+  void ForEachUnplacedIn(const KeyRange& range, Fn&& fn) const;
   template <class Fn>
   void ForEachOverlapped(Slot slot, Fn&& fn) const;
   bool BelongsHere(Slot slot, const Leases& leases);
-  void PutAside(Slot slot);
-  void TakeFromAside(Slot slot);
-  size_t FirstAside(std::string_view start) const;
+  void AddUnplaced(Slot slot);
+  void RemoveUnplaced(Slot slot);
+  size_t FirstUnplaced(std::string_view start) const;
   void RepairFurthest(size_t from);
   void Rearrange(std::vector<Slot> coming, std::vector<Slot> leaving);
 
@@ -108,11 +108,11 @@ class TableLayout {
   std::vector<Slot> free_;
   std::vector<Slot> order_;  // placed, by start
   RegionBits breaks_;
-  std::vector<Aside> aside_;       // by start
-  std::vector<Slot> doubtful_;     // to be looked at by Reconcile; some more than once
-  std::vector<Slot> overdue_;      // aside, to be looked at since a lease is over
-  std::vector<Slot> removed_;      // free after Reconcile
-  Time look_again_ = Time::max();  // when a lease ends that something was decided by
+  std::vector<Unplaced> unplaced_;  // by start
+  std::vector<Slot> to_recheck_;    // to be looked at by Reconcile; some more than once
+  std::vector<Slot> overdue_;       // unplaced, to be looked at since a lease is over
+  std::vector<Slot> removed_;       // free after Reconcile
+  Time look_again_ = Time::max();   // when a lease ends that something was decided by
 };
 
 }  // namespace tamis

@@ -35,11 +35,11 @@ class Checked {
     leases_[server] = std::max(leases_[server], until);
     if (!revived) return;
     for (const auto& [slot, region] : regions_) {
-      if (region.second == server) layout_->Doubt(slot);
+      if (region.second == server) layout_->Recheck(slot);
     }
   }
-  void SettleAndCheck(Time now) {
-    while (SettleSome(now)) continue;
+  void PlaceAllAndCheck(Time now) {
+    while (PlaceSome(now)) continue;
     const auto lives = [&](uint32_t server) { return leases_[server] > now; };
     std::vector<std::pair<KeyRange, TableLayout::Slot>> placed;
     for (const auto& [slot, region] : regions_) {
@@ -55,7 +55,7 @@ class Checked {
     }
     std::ranges::sort(placed, {}, [](const auto& p) { return p.first.start; });
     ASSERT_EQ(layout_->size(), placed.size());
-    ASSERT_EQ(layout_->aside(), regions_.size() - placed.size());
+    ASSERT_EQ(layout_->unplaced(), regions_.size() - placed.size());
     ASSERT_EQ(layout_->empty(), regions_.empty());
     bool covers =
         !placed.empty() && placed.front().first.start.empty() && placed.back().first.end.empty();
@@ -70,7 +70,7 @@ class Checked {
   }
 
   // False: all is as the rules say.
-  bool SettleSome(Time now) {
+  bool PlaceSome(Time now) {
     if (testing::Test::HasFatalFailure() || !layout_->NeedsReconciling(now)) return false;
     layout_->Reconcile({leases_, now});
     CheckThatNobodyIsBelievedWrongly(now);
@@ -80,7 +80,7 @@ class Checked {
   const auto& regions() const { return regions_; }
 
  private:
-  // The invariants while some slots whose set-aside lease has ended are still to be examined.
+  // The invariants while some slots near which a lease has ended are still to be examined.
   void CheckThatNobodyIsBelievedWrongly(Time now) {
     for (const auto& [slot, region] : regions_) {
       if (layout_->position(slot) == TableLayout::kNotPlaced) continue;
@@ -134,9 +134,9 @@ TEST(TableLayoutTest, RandomChangesGiveWhatTheRulesSay) {
       }
       if (random.OneIn(3)) now += seconds(random.Uniform(10));
       if (random.OneIn(2)) {
-        checked.SettleSome(now);
+        checked.PlaceSome(now);
       } else {
-        checked.SettleAndCheck(now);
+        checked.PlaceAllAndCheck(now);
       }
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -153,12 +153,12 @@ TEST(TableLayoutTest, SlotRemovedBeforeItWasExaminedIsForgotten) {
     }
   }
   layout.Reconcile({leases, seconds(0)});
-  EXPECT_EQ(layout.aside(), slots.size());
+  EXPECT_EQ(layout.unplaced(), slots.size());
   layout.Reconcile({leases, seconds(1)});
   ASSERT_TRUE(layout.NeedsReconciling(seconds(1))) << "all at once";
   for (size_t i = 2; i < slots.size(); ++i) layout.Remove(slots[i]);
   while (layout.NeedsReconciling(seconds(1))) layout.Reconcile({leases, seconds(1)});
-  EXPECT_EQ(layout.aside(), 2u);
+  EXPECT_EQ(layout.unplaced(), 2u);
   EXPECT_EQ(layout.size(), 0u);
 }
 
@@ -191,7 +191,7 @@ TEST(TableLayoutTest, ARegionIsUndecidedWhileNoPartOfItIsPlacedElsewhere) {
   layout.Reconcile({leases, seconds(1)});
   EXPECT_EQ(layout.Undecided(KeyRanges::All()), 0u);
   EXPECT_EQ(layout.size(), 1u);
-  EXPECT_EQ(layout.aside(), 1u);
+  EXPECT_EQ(layout.unplaced(), 1u);
 }
 
 TEST(TableLayoutTest, AnUndecidedRegionCountsOnceForSeveralKeyRanges) {
