@@ -48,7 +48,7 @@ void ExistMany(Ctx* ctx, Words words) {
   ReplyExistMany(ctx, FilterKey<Chain>(ctx, words[1], kRead), words);
 }
 
-// Memory did not suffice for an add that another server has done: the filter here answers "maybe"
+// Memory did not suffice for an add that another server has done: the filter here answers "perhaps"
 // to everything from now on. Does nothing for a command of a client.
 template <class Chain>
 void ItemLost(Ctx* ctx, FilterKey<Chain>& key) {

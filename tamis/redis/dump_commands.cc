@@ -27,7 +27,7 @@ void ScanDump(Ctx* ctx, Words words) {
   if (position == 0) {
     key->EndDump();  // drops an earlier dump that was not read to its end
     if (key->SizeBytes() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
-    const TrustedFilter::Saved& dump = key->BeginDump(TimeToSave(), PresentMoment());
+    const TrustedFilter::Saved& dump = key->BeginDump(TrustEpochToSave(), PresentMoment());
     server.ReplyWithArray(ctx, 2);
     server.ReplyWithLongLong(ctx, 1);
     return ReplyText(ctx, dump.header);

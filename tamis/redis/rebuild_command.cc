@@ -48,7 +48,7 @@ void Start(Ctx* ctx, Words words) {
   rebuild.id = wanted.id;
   rebuild.wanted_rate = wanted.options.fpr;
   rebuild.capacity = wanted.options.capacity;
-  rebuild.sound_time = MayTrust(ctx) ? TimeOfTrust() : 0;
+  rebuild.sound_epoch = MayTrust(ctx) ? TrustEpoch() : 0;
   rebuild.filter = std::move(*filter);
   rebuild.lease_ms = static_cast<int64_t>(wanted.lease_s) * 1000;
   Renew(ctx, rebuild);
@@ -178,7 +178,7 @@ void Commit(Ctx* ctx, Words words) {
     if (rebuild.incomplete && !faults.commit_what_was_full) {
       return error("ERR the new filter was full: ABORT, and START with a greater capacity");
     }
-    if (rebuild.sound_time != TimeOfTrust() && !faults.commit_after_loss) {
+    if (rebuild.sound_epoch != TrustEpoch() && !faults.commit_after_loss) {
       return error("ERR adds may be lost since START: ABORT, and START again");
     }
   }
@@ -186,7 +186,7 @@ void Commit(Ctx* ctx, Words words) {
   // goes on after the snapshot that the new filter was filled from.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
   ListTrustedKey(ctx, words[1]);
-  auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, PresentMoment(), std::move(mark));
+  auto before = key->Commit(MayTrust(ctx) ? TrustEpoch() : 0, PresentMoment(), std::move(mark));
   Free(std::move(before));
   server.ReplicateVerbatim(ctx);
   DoubtInOwnLog(ctx, words[1]);

@@ -322,7 +322,7 @@ void Trust(Ctx* ctx, Words words) {
     return;
   }
   ListTrustedKey(ctx, words[1]);
-  if (MayTrust(ctx)) key->Trust(TimeOfTrust());
+  if (MayTrust(ctx)) key->Trust(TrustEpoch());
   server.ReplicateVerbatim(ctx);
   DoubtInOwnLog(ctx, words[1]);
   Notify(ctx, "tamis.trust", words[1]);
@@ -418,7 +418,7 @@ void Info(Ctx* ctx, Words words) {
                                             : "not trusted";
   const char* rebuild_state = rebuild == nullptr                     ? "none"
                               : rebuild->incomplete                  ? "full"
-                              : rebuild->sound_time != TimeOfTrust() ? "adds may be lost"
+                              : rebuild->sound_epoch != TrustEpoch() ? "adds may be lost"
                                                                      : "under way";
   const auto text = [&](const char* name, std::string_view value) {
     server.ReplyWithSimpleString(ctx, name);

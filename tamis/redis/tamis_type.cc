@@ -48,7 +48,7 @@ struct Methods {
   }
 
   static void Encode(RedisModuleIO* io, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog(), PresentMoment());
+    const auto [header, bytes] = filter.Save(TrustEpochToSave(), SavesLog(), PresentMoment());
     server.SaveStringBuffer(io, header.data(), header.size());
     server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
@@ -57,7 +57,7 @@ struct Methods {
   }
 
   static void Rewrite(RedisModuleIO* io, String* key, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog(), PresentMoment());
+    const auto [header, bytes] = filter.Save(TrustEpochToSave(), SavesLog(), PresentMoment());
     server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
       const size_t position = at + 1;
@@ -68,7 +68,7 @@ struct Methods {
 
   static void Digest(RedisModuleDigest* digest, const TrustedFilter& filter) {
     const std::string header = filter.HeaderToCompare();
-    const std::string bytes = filter.Save(kNoTime).bytes;
+    const std::string bytes = filter.Save(kNoTrustEpoch).bytes;
     server.DigestAddStringBuffer(digest, header.data(), header.size());
     server.DigestAddStringBuffer(digest, bytes.data(), bytes.size());
   }

@@ -22,7 +22,7 @@ constexpr uint64_t kSavingFailed = 4;
 constexpr uint64_t kLoadsLog = 1;
 constexpr uint64_t kLoadsFirstCopy = 2;
 
-uint64_t time_of_trust = 1;
+uint64_t trust_epoch = 1;
 bool chains_believed = true;
 bool saves_file = false;  // or a first copy; in the process that does so
 bool saves_log = false;
@@ -71,17 +71,18 @@ int RegisterTrust(Ctx* ctx) {
              : kErr;
 }
 
-uint64_t TimeOfTrust() { return time_of_trust; }
+uint64_t TrustEpoch() { return trust_epoch; }
 
-uint64_t TimeToSave() {
-  if (faults.dumps_are_trusted || faults.copies_are_believed) return time_of_trust;
-  return saves_file && (!IsReplica(nullptr) || faults.replicas_log_trust) ? time_of_trust : kNoTime;
+uint64_t TrustEpochToSave() {
+  if (faults.dumps_are_trusted || faults.copies_are_believed) return trust_epoch;
+  return saves_file && (!IsReplica(nullptr) || faults.replicas_log_trust) ? trust_epoch
+                                                                          : kNoTrustEpoch;
 }
 
 bool SavesLog() { return saves_log; }
 
 void DoubtAll(Ctx* ctx) {
-  ++time_of_trust;
+  ++trust_epoch;
   SignalTrustedKeys(ctx);
 }
 
@@ -139,9 +140,9 @@ void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
   const bool own = !loads_log || filter->metadata().was_in_log || faults.replicas_log_trust ||
                    faults.dumps_are_trusted;
   if (!own) return;
-  if (filter->metadata().was_trusted) filter->Trust(time_of_trust);
+  if (filter->metadata().was_trusted) filter->Trust(trust_epoch);
   if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
-    rebuild->sound_time = time_of_trust;
+    rebuild->sound_epoch = trust_epoch;
   }
 }
 
@@ -149,7 +150,7 @@ bool Believed(Ctx* ctx, const TrustedFilter& filter) {
   if (filter.empty()) return false;
   if (filter.metadata().incomplete && !faults.incomplete_is_believed) return false;
   if (!filter.metadata().guard) return true;
-  if (!filter.TrustedAt(time_of_trust)) return false;
+  if (!filter.IsTrustedIn(trust_epoch)) return false;
   if (IsReplica(ctx)) return settings.trust_on_replicas;
   return settings.guard_min_replicas == 0 ||
          ReplicasFollow(ctx, settings.guard_min_replicas, settings.guard_max_lag);

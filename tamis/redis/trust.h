@@ -23,14 +23,14 @@ namespace tamis::redis {
 // Subscribes to the server's events that begin a new trust epoch. kErr when the server refuses.
 int RegisterTrust(Ctx* ctx);
 
-// A time at which nothing is trusted.
-inline constexpr uint64_t kNoTime = ~uint64_t{0};
+// An epoch in which nothing is trusted.
+inline constexpr uint64_t kNoTrustEpoch = ~uint64_t{0};
 
 // The present trust epoch.
-uint64_t TimeOfTrust();
-// A filter that is trusted at this time is saved as trusted. It is kNoTime, except while a primary
-// writes its files or a first copy for a replica.
-uint64_t TimeToSave();
+uint64_t TrustEpoch();
+// A filter that is trusted in this epoch is saved as trusted. It is kNoTrustEpoch, except while a
+// primary writes its files or a first copy for a replica.
+uint64_t TrustEpochToSave();
 // Whether what is being saved is the base of this server's own log (AOF).
 bool SavesLog();
 // Begins a new trust epoch, so that no filter with GUARD is trusted any more, and tells the

@@ -70,7 +70,7 @@ std::string HeaderOf(const TrustedFilter::Metadata& metadata, bool window,
 
 }  // namespace
 
-TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log, Moment now) const {
+TrustedFilter::Saved TrustedFilter::Save(uint64_t trust_epoch, bool in_log, Moment now) const {
   Saved saved;
   Sizes sizes = {metadata_.bytes, rebuild_ ? rebuild_->bytes : 0};
   std::string window;  // the header's bytes about it
@@ -95,8 +95,9 @@ TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log, Moment now)
       sizes.rebuild = bytes.size();
     }
   }
-  saved.header = HeaderOf(metadata_, window_.has_value(), rebuild(), sizes, TrustedAt(time),
-                          rebuild_ && rebuild_->sound_time == time, metadata_.rebuilt_time, in_log);
+  saved.header =
+      HeaderOf(metadata_, window_.has_value(), rebuild(), sizes, IsTrustedIn(trust_epoch),
+               rebuild_ && rebuild_->sound_epoch == trust_epoch, metadata_.rebuilt_time, in_log);
   saved.header += window;
   return saved;
 }
@@ -350,16 +351,15 @@ void TrustedFilter::Prefetch(std::span<const std::string_view> items) const try 
 // One that every language can hold.
 uint64_t TrustedFilter::NewGeneration() { return (SeedFromSystem() >> 11) + 1; }
 
-void TrustedFilter::Trust(uint64_t time) {
-  if (trusted_time_ != time || time == 0) {
+void TrustedFilter::Trust(uint64_t trust_epoch) {
+  if (trust_epoch_ != trust_epoch || trust_epoch == 0) {
     generation_ = NewGeneration();
     if (window_) window_->ForgetGenerations();
   }
-  trusted_time_ = time;
+  trust_epoch_ = trust_epoch;
 }
 
-std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, Moment now,
-                                               std::string mark) {
+std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trust_epoch, Moment now, std::string mark) {
   std::optional<AnyFilter> before = std::exchange(filter_, std::move(rebuild_->filter));
   metadata_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
   metadata_.wanted_rate = rebuild_->wanted_rate;
@@ -368,7 +368,7 @@ std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, Moment now
   metadata_.rebuilt_running_ms = now.running_ms;
   counters_ = {};
   counters_.skipped = rebuild_->skipped;
-  trusted_time_ = trusted_time;
+  trust_epoch_ = trust_epoch;
   generation_ = NewGeneration();
   metadata_.mark = std::move(mark);
   rebuild_.reset();

@@ -57,12 +57,13 @@ class TrustedFilter {
   struct Rebuild {
     uint64_t id = 0;          // commands that fill, commit or abort the rebuild name it
     bool incomplete = false;  // it refused an add
-    bool was_sound = false;   // on the server that saved it, sound_time was the present time
+    bool was_sound = false;   // on the server that saved it, sound_epoch was the present epoch
     double wanted_rate = 0;
     uint64_t capacity = 0;
-    uint64_t bytes = 0;       // bytes of the serialized filter
-    uint64_t sound_time = 0;  // trust epoch in which no add since its start is missing; 0 = none
-    uint64_t skipped = 0;     // erases of keys that it may contain; it keeps these keys
+    uint64_t bytes = 0;  // bytes of the serialized filter
+    uint64_t sound_epoch =
+        0;                 // the trust epoch in which no add since its start is missing; 0 = none
+    uint64_t skipped = 0;  // erases of keys that it may contain; it keeps these keys
     // The lease of the program that fills the rebuild. Only the server that granted it knows it:
     // it is neither saved nor replicated. After its end `tamis guard load` may start again.
     int64_t lease_ms = 0;
@@ -89,10 +90,10 @@ class TrustedFilter {
     // received so far.
     std::string bytes;
   };
-  // The filter is saved as trusted if it is trusted at `time`, and its rebuild as sound if it is
-  // sound at `time`; pass the present trust epoch, or one in which nothing is trusted. `in_log`
-  // becomes Metadata::was_in_log. A window is saved with its time at `now`.
-  Saved Save(uint64_t time, bool in_log = false, Moment now = {}) const;
+  // The filter is saved as trusted if it is trusted in `trust_epoch`, and its rebuild as sound if
+  // it is sound in it; pass the present trust epoch, or kNoTrustEpoch. `in_log` becomes
+  // Metadata::was_in_log. A window is saved with its time at `now`.
+  Saved Save(uint64_t trust_epoch, bool in_log = false, Moment now = {}) const;
   // The header without trust, sizes and times: equal on all servers with equal contents, whether
   // or not they trust the filter.
   std::string HeaderToCompare() const;
@@ -163,9 +164,9 @@ class TrustedFilter {
   // REQUIRES, for the following four: a rebuild is under way.
   size_t AddToRebuild(std::span<const std::string_view> items);  // how many the rebuild accepted
   bool RebuildMayContain(std::string_view item) const;
-  // Makes the rebuild the filter, trusted at `trusted_time`. Returns the old filter, whose memory
+  // Makes the rebuild the filter, trusted in `trust_epoch`. Returns the old filter, whose memory
   // may take long to free.
-  std::optional<AnyFilter> Commit(uint64_t trusted_time, Moment now, std::string mark = {});
+  std::optional<AnyFilter> Commit(uint64_t trust_epoch, Moment now, std::string mark = {});
   // Drops the rebuild. Returns its filter, for the same reason.
   std::optional<AnyFilter> Abort();
 
@@ -173,21 +174,21 @@ class TrustedFilter {
   void set_incomplete() { metadata_.incomplete = true; }
 
   // Keeps a copy of the value, which is sent in parts and does not change while the value does.
-  const Saved& BeginDump(uint64_t time, Moment now) {
-    return dump_.emplace(Save(time, false, now));
+  const Saved& BeginDump(uint64_t trust_epoch, Moment now) {
+    return dump_.emplace(Save(trust_epoch, false, now));
   }
   const Saved* dump() const { return dump_ ? &*dump_ : nullptr; }
   void EndDump() { dump_.reset(); }
 
   // The filter has every add, as of this trust epoch; 0 = it is not trusted. The server counts
   // its trust epochs: a new one begins whenever adds may be missing (DoubtAll in trust.h).
-  void Trust(uint64_t time);
+  void Trust(uint64_t trust_epoch);
   // Adds may be missing in the filter and in its rebuild.
   void Doubt() {
     Trust(0);
-    if (rebuild_) rebuild_->sound_time = 0;
+    if (rebuild_) rebuild_->sound_epoch = 0;
   }
-  bool TrustedAt(uint64_t time) const { return trusted_time_ == time; }
+  bool IsTrustedIn(uint64_t trust_epoch) const { return trust_epoch_ == trust_epoch; }
 
   // A random number that identifies this filter. It changes when a rebuild replaces the filter, on
   // Doubt(), and when the filter becomes trusted again. Each server draws its own and never saves
@@ -220,8 +221,8 @@ class TrustedFilter {
   std::optional<Window> window_;
   std::optional<Rebuild> rebuild_;
   bool partial_ = false;
-  std::string received_;       // while partial
-  uint64_t trusted_time_ = 0;  // 0 = not trusted
+  std::string received_;      // while partial
+  uint64_t trust_epoch_ = 0;  // 0 = not trusted
   uint64_t generation_ = NewGeneration();
   Counters counters_;
   std::optional<Saved> dump_;

@@ -32,7 +32,7 @@ TrustedFilter::Rebuild MakeRebuild(uint64_t capacity = 1000) {
   rebuild.id = 77;
   rebuild.wanted_rate = 0.001;
   rebuild.capacity = capacity;
-  rebuild.sound_time = 1;
+  rebuild.sound_epoch = 1;
   auto filter = AnyFilter::Create("cuckoo", {.capacity = capacity, .fpr = 0.001, .seed = 8});
   EXPECT_TRUE(filter.ok()) << filter.status();
   rebuild.filter = std::move(*filter);
@@ -90,10 +90,10 @@ TEST(TrustedFilter, LoadedInChunksItIsPartialUntilTheLast) {
       EXPECT_EQ(copy->rebuild() != nullptr, filter.rebuild() != nullptr);
       EXPECT_EQ(copy->Save(1).bytes, bytes);
       EXPECT_EQ(copy->HeaderToCompare(), filter.HeaderToCompare());
-      EXPECT_FALSE(copy->TrustedAt(1)) << "what was loaded is not trusted";
+      EXPECT_FALSE(copy->IsTrustedIn(1)) << "what was loaded is not trusted";
       if (copy->rebuild() != nullptr) {
         EXPECT_TRUE(copy->rebuild()->was_sound);
-        EXPECT_EQ(copy->rebuild()->sound_time, 0u) << "nor is its rebuild";
+        EXPECT_EQ(copy->rebuild()->sound_epoch, 0u) << "nor is its rebuild";
         EXPECT_EQ(copy->rebuild()->id, 77u);
       }
       EXPECT_FALSE(copy->AppendChunk("x").ok());
@@ -183,7 +183,7 @@ TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
   EXPECT_TRUE(contains("meanwhile"));
   EXPECT_TRUE(contains("row"));
   EXPECT_FALSE(contains("before"));
-  EXPECT_TRUE(filter.TrustedAt(5));
+  EXPECT_TRUE(filter.IsTrustedIn(5));
   EXPECT_EQ(filter.counters().skipped, 1u);
   EXPECT_EQ(filter.metadata().rebuilt_time, 1234u);
   EXPECT_EQ(filter.metadata().rebuilt_running_ms, 56);
@@ -309,10 +309,10 @@ TEST(TrustedFilter, HasItsOwnGenerationAndNoOther) {
 
 TEST(TrustedFilter, IsTrustedForOneTimeOnly) {
   TrustedFilter filter = Make(true);
-  EXPECT_FALSE(filter.TrustedAt(1));
+  EXPECT_FALSE(filter.IsTrustedIn(1));
   filter.Trust(1);
-  EXPECT_TRUE(filter.TrustedAt(1));
-  EXPECT_FALSE(filter.TrustedAt(2));
+  EXPECT_TRUE(filter.IsTrustedIn(1));
+  EXPECT_FALSE(filter.IsTrustedIn(2));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ uint64_t BytesOf(const auto& filters) {
 // before a restart. In a union with GUARD it is not trusted.
 bool IsSound(const TrustedFilter& part) {
   if (!part.metadata().guard) return faults.copies_are_believed;
-  return part.TrustedAt(TimeOfTrust());
+  return part.IsTrustedIn(TrustEpoch());
 }
 
 // A union with GUARD is trusted if the key held a trusted filter with GUARD and so do all sources.
@@ -86,7 +86,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   }
   ListTrustedKey(ctx, words[1]);
   TrustedFilter filter(std::move(metadata), std::move(united));
-  filter.Trust(trusted && MayTrust(ctx) ? TimeOfTrust() : 0);
+  filter.Trust(trusted && MayTrust(ctx) ? TrustEpoch() : 0);
   if (dest.get() != nullptr) {
     *dest = std::move(filter);
   } else {
