@@ -11,6 +11,7 @@ namespace tamis::hbase {
 namespace {
 
 constexpr std::string_view kAccessDenied = "AccessDeniedException";
+constexpr std::string_view kIllegalArgument = "java.lang.IllegalArgumentException";
 
 struct KnownClass {
   std::string_view name;  // without packages
@@ -64,17 +65,33 @@ const KnownClass* Find(std::string_view short_name) {
   return nullptr;
 }
 
+// Exceptions about the arguments of a call. They would occur again at any server.
+bool IsOfArguments(std::string_view class_name) {
+  constexpr std::string_view kOfArguments[] = {kIllegalArgument, "java.lang.NumberFormatException",
+                                               "java.lang.UnsupportedOperationException",
+                                               "java.lang.ClassCastException",
+                                               "java.lang.ArithmeticException"};
+  return std::ranges::find(kOfArguments, class_name) != std::end(kOfArguments);
+}
+
 // Java's own exceptions that a well-formed call does not cause: they come from the state of the
-// server. Exceptions about arguments would occur again at any server.
+// server.
 bool IsOfServersState(std::string_view class_name) {
-  constexpr std::string_view kOfArguments[] = {
-      "java.lang.IllegalArgumentException", "java.lang.NumberFormatException",
-      "java.lang.UnsupportedOperationException", "java.lang.ClassCastException",
-      "java.lang.ArithmeticException"};
   if (!class_name.starts_with("java.")) return false;
   if (class_name == "java.lang.OutOfMemoryError") return true;
-  return class_name.ends_with("Exception") &&
-         std::ranges::find(kOfArguments, class_name) == std::end(kOfArguments);
+  return class_name.ends_with("Exception") && !IsOfArguments(class_name);
+}
+
+// HBase wraps an exception that it does not declare in a plain IOException, whose cause it is.
+// Returns the class of that cause if it is about the arguments, else `class_name`.
+std::string_view WithoutWrapper(std::string_view class_name, std::string_view stack_trace) {
+  constexpr std::string_view kCause = "\nCaused by: ";
+  if (class_name != "java.io.IOException") return class_name;
+  const size_t at = stack_trace.find(kCause);
+  if (at == std::string_view::npos) return class_name;
+  const std::string_view cause = stack_trace.substr(at + kCause.size());
+  const std::string_view name = cause.substr(0, cause.find_first_of(":\n"));
+  return IsOfArguments(name) ? name : class_name;
 }
 
 // Returns the number that follows `label` in `text`; -1 if there is none.
@@ -146,8 +163,9 @@ bool IsAccessDenied(const Status& status) {
 
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());
+  const bool is_refused = do_not_retry || class_name == kIllegalArgument;
   const StatusCode code = known                          ? known->code
-                          : do_not_retry                 ? StatusCode::kInvalidArgument
+                          : is_refused                   ? StatusCode::kInvalidArgument
                           : IsOfServersState(class_name) ? StatusCode::kUnavailable
                                                          : StatusCode::kInternal;
   const std::string text = tells_user_is_denied() ? ExplainMissingRight(message) : message;
@@ -157,7 +175,7 @@ Status Exception::ToStatus() const {
 Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace) {
   constexpr size_t kLongest = 1000;
   Exception exception;
-  exception.class_name = class_name.substr(0, kLongest);
+  exception.class_name = WithoutWrapper(class_name, stack_trace).substr(0, kLongest);
   std::string_view line = stack_trace.substr(0, stack_trace.find('\n'));
   if (line.starts_with(class_name)) {
     line.remove_prefix(class_name.size());

@@ -41,14 +41,31 @@ TEST(ExceptionTest, JavaExceptionLeavesTheOutcomeUnknown) {
     EXPECT_EQ(exception.ToStatus().code(), StatusCode::kUnavailable) << name;
     EXPECT_TRUE(exception.may_have_run()) << name;
   }
-  for (const char* name : {"java.lang.IllegalArgumentException", "java.lang.NoSuchMethodError",
-                           "java.lang.ClassCastException", "com.java.lang.NullPointerException"}) {
+  for (const char* name : {"java.lang.NoSuchMethodError", "java.lang.ClassCastException",
+                           "com.java.lang.NullPointerException"}) {
     EXPECT_EQ(ExceptionOf(name, "").retry_action(), RetryAction::kUnknown) << name;
     EXPECT_EQ(ExceptionOf(name, "").ToStatus().code(), StatusCode::kInternal) << name;
   }
   Exception final = ExceptionOf("java.lang.NullPointerException", "");
   final.do_not_retry = true;
   EXPECT_EQ(final.retry_action(), RetryAction::kFail);
+}
+
+TEST(ExceptionTest, RefusedArgumentIsNotRepeatedUntilTheDeadline) {
+  const std::string trace = "Illegal character code:32\n\tat A\nCaused by: ";
+  const auto thrown = [&](const std::string& cause) {
+    return ExceptionOf("java.io.IOException", "java.io.IOException: " + trace + cause);
+  };
+  for (const char* rest : {": Illegal character code:32\n\tat B\n", "\n\tat B", ""}) {
+    const Exception refusal = thrown("java.lang.IllegalArgumentException" + std::string(rest));
+    EXPECT_EQ(refusal.retry_action(), RetryAction::kUnknown);
+    EXPECT_TRUE(refusal.may_have_run());
+    EXPECT_EQ(refusal.ToStatus(),
+              InvalidArgument("IllegalArgumentException: Illegal character code:32"));
+  }
+  for (const char* cause : {"java.lang.NullPointerException: x\n", "java.io.EOFException", ""}) {
+    EXPECT_EQ(thrown(cause).retry_action(), RetryAction::kElsewhere) << cause;
+  }
 }
 
 TEST(ExceptionTest, RefusalsAreKnownByTheirClass) {

@@ -9,8 +9,12 @@
 #include "tamis/hbase_cluster/table_attributes.pb.h"
 
 namespace tamis {
-
 namespace {
+
+// HBase has no such table, or none can have such a name.
+bool IsNoTable(const Status& status) {
+  return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalidArgument;
+}
 
 // Tables whose schema cannot be read are left out, so that they do not hide the others. A look-up
 // by their own name returns the error.
@@ -131,8 +135,7 @@ Result<IndexedTable> HBaseTables::Look(const std::string& name, Describe describ
     return client_->Table(told->description.name).status();
   }
   TAMIS_RETURN_IF_ERROR(WhyHidden(name, hidden, describe));
-  return same.ok() || same.status().code() == StatusCode::kNotFound ? named.status()
-                                                                    : same.status();
+  return same.ok() || IsNoTable(same.status()) ? named.status() : same.status();
 }
 
 Result<IndexedTable> HBaseTables::Find(const std::string& name) {

@@ -89,6 +89,8 @@ TEST_P(ClusterSuite, RequestThatCannotBeginMakesNoJob) {
 
 TEST_P(ClusterSuite, ErrorsNameTablesAndRegionsOneWay) {
   EXPECT_EQ(kind_->Regions("no").status(), NotFound("no table \"no\""));
+  // HBase allows no such name.
+  EXPECT_EQ(kind_->Regions("no name").status(), NotFound("no table \"no name\""));
   const auto progress = kind_->Ask<IndexProgress>(
       [&](auto done) { kind_->admin().GetIndexProgress("packages", "no", done); });
   EXPECT_EQ(progress.status(), NotFound("table \"packages\" has no index \"no\""));

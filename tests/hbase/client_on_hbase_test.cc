@@ -582,6 +582,7 @@ TEST_F(ClientOnHBaseTest, WrongTableFamilyOrRowIsAnError) {
   const auto no_table = client_->Get("no_such_table", {.row = "a"});
   EXPECT_EQ(no_table.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(no_table.status().message(), HasSubstr("there is no table \"no_such_table\""));
+  EXPECT_EQ(client_->Table("no such name").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(client_->Regions("no_such_table").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(client_->DisableTable("no_such_table").code(), StatusCode::kNotFound);
   EXPECT_EQ(client_->Mutate(table_, Mutation::Put("a").Set("g", "q", "v")).status().code(),
