@@ -5,8 +5,9 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * For tests only. Each switches one rule off, so that a test can show that it would find what is lost without the rule.
- * Named in the setting `tamis.faults` of a cluster that is there for tests, or switched on by a test of this package.
+ * For tests only. Each constant switches one rule off, so that a test can show that it finds the fault that the rule
+ * prevents; its comment says what the server does without the rule. A cluster for tests names faults in the setting
+ * `tamis.faults`; tests in the same process call `only`.
  */
 public enum Fault {
   /** Puts do not wait for coordinators. */
@@ -15,21 +16,21 @@ public enum Fault {
   QUEUED_FOR_THE_STUCK,
   /** A poll that queues after the puts that wait for it is answered. */
   POLLS_OF_ANY_PRIORITY,
-  /** A mutation without a log entry stays one. */
+  /** A mutation with SKIP_WAL is not written to the log. */
   SKIP_WAL_KEPT,
-  /** A marker is believed after a snapshot was restored or cloned, too. */
+  /** An index marker is believed also after a snapshot was restored or cloned. */
   RESTORED_MARKER_BELIEVED,
-  /** The schema of a table that was restored has versions that it had before. */
+  /** The schema of a restored table is given version numbers that it had before. */
   VERSION_COMES_AGAIN,
   /** A region opens without its observer. */
   OPENS_UNOBSERVED,
   /** A table with cells that expire may have any indexes. */
   EXPIRY_NOT_REFUSED,
-  /** A poll's answer that was cut grants a lease. */
+  /** A poll's answer that was cut short grants a lease. */
   LEASE_FOR_CUT_REPLY,
-  /** Does not notice that the machine slept. */
+  /** The server does not notice that the machine slept. */
   SLEEP_NOT_NOTICED,
-  /** The region's filters stay while files are loaded. */
+  /** The region's filters stay in use while files are loaded. */
   LOAD_WITHOUT_TELLING,
   /** A load of files that finds the filter dropped already does not wait until coordinators know of the drop. */
   DROP_NOT_WAITED_FOR,
@@ -37,35 +38,35 @@ public enum Fault {
   LOAD_WITHOUT_UNMARKING,
   /** Rows that tombstones hide wholly get no entries after a load of files. */
   HIDDEN_ROWS_NOT_VISITED,
-  /** Does not free the locks of a batch whose last hook did not come. */
+  /** The locks of a batch whose last hook was not called are not released. */
   NO_SWEEP,
-  /** A batch inside of a batch shares what the thread knows of it. */
+  /** A batch inside of a batch uses the context of the outer batch. */
   NESTED_BATCH_SHARES_CONTEXT,
   /** ZooKeeper proves ownership though the log has a fence. */
   PROOF_WITHOUT_FENCE,
   /** A proof counts from its end. */
   PROOF_AS_OF_ITS_END,
-  /** A region opened after a dead owner acknowledges at once. */
+  /** A region whose owner died acknowledges writes as soon as it is opened. */
   NO_OPENING_WAIT,
-  /** It loads files at once. */
+  /** It loads files at once, without the opening wait. */
   LOAD_WITHOUT_OPENING_WAIT,
-  /** It acknowledges at once what no index reads. */
+  /** It acknowledges at once writes of columns that no index reads. */
   OPENING_WAIT_OF_INDEXES_ONLY,
-  /** Where HBase makes the observers of a region again, ours knows nothing of what the one before it did. */
+  /** When HBase creates the observers of a region anew, ours forgets the state of its predecessor. */
   OBSERVER_BEGINS_ANEW,
-  /** A region waits for the former owners of those alone that it knows it was made of. */
+  /** A region waits only for the former owners of the parents that it knows. */
   UNKNOWN_PARENTS_NOT_FEARED,
   /** The closing of a region is not reported. */
   CLOSING_NOT_TOLD,
-  /** A close within the opening wait is clean. */
+  /** A close within the opening wait counts as clean. */
   FLAG_LOWERED_BEFORE_ITS_WAIT,
-  /** A close is clean though a coordinator does not know of it. */
+  /** A close counts as clean although some coordinator does not know of it. */
   FLAG_LOWERED_BEFORE_ALL_KNOW,
-  /** A close takes down all flags that exist. */
+  /** A close removes the flags of other openings, too. */
   EVERY_FLAG_LOWERED,
-  /** A region is searched and reported before its flag stands. */
+  /** A region is searched and reported before its flag exists. */
   BELIEVED_BEFORE_ITS_FLAG,
-  /** A flag that is raised late is good without a proof behind it. */
+  /** A flag that was raised late counts without a later proof of ownership. */
   LATE_FLAG_WITHOUT_PROOF,
   /** A read of ZooKeeper proves ownership. */
   PROOF_BY_A_READ,
@@ -75,7 +76,7 @@ public enum Fault {
   REFUSAL_ANSWERED_AS_DONE,
   /** An index without a marker is believed. */
   UNMARKED_BELIEVED,
-  /** A region takes its parent's filters even if something was written in between. */
+  /** A region takes its parent's filters even if there were writes in between. */
   INHERITED_WHATEVER_CAME,
   /** A removal clears the bits of a filter that has no counters. */
   BITS_CLEARED,
@@ -103,21 +104,21 @@ public enum Fault {
   INCLUDED_COLUMNS_NOT_USED,
   /** A write that touches only columns of conditions of indexes writes no entry. */
   CONDITION_COLUMNS_NOT_USED,
-  /** An entry that a hidden version may have given is taken for one that stands. */
+  /** An entry that may come from a hidden version is believed. */
   UNCERTAIN_ENTRIES_TAKEN_FOR_THERE,
-  /** A version of a condition's column that may come to show is not looked at. */
+  /** Versions of a condition's column that may become visible are ignored. */
   HIDDEN_CONDITIONS_OVERLOOKED,
-  /** An entry whose key stays keeps its included columns. */
+  /** The included columns of an entry whose key stays are not updated. */
   INCLUDED_COLUMNS_LEFT,
   /** An entry with included columns has the time stamp of its indexed cells. */
   INCLUDED_AT_THEIR_TIMESTAMPS,
-  /** Building an index leaves the included columns of the entries that stand. */
+  /** Building an index does not update the included columns of existing entries. */
   REBUILT_COLUMNS_LEFT,
   /** An entry is certain although an included column may show another value without a write. */
   DOUBTFUL_COLUMNS_INCLUDED,
   /** A row is made from an entry with a value that was cut. */
   CUT_VALUES_TAKEN,
-  /** The last group of a page that another one follows is left out. */
+  /** The last group of each page but the last is left out. */
   GROUP_LOST_BETWEEN_PAGES,
   /** A row is made from an entry that may stand for a state that the row does not show. */
   MARKED_ENTRIES_TAKEN,
@@ -127,9 +128,9 @@ public enum Fault {
   ENTRIES_OF_ATTACHED_ROWS_TAKEN,
   /** Likewise, where files were loaded. */
   ENTRIES_OF_LOADED_ROWS_TAKEN,
-  /** Building an index leaves the entries that stand unmarked, even if the row has changed. */
+  /** Building an index does not mark existing entries, even if the row has changed. */
   REBUILT_ENTRIES_LEFT_UNMARKED,
-  /** The observer is not the last one that sees a write. */
+  /** The observer is not the last one that is called for a write. */
   NOT_THE_LAST_OBSERVER,
   /** A region's indexes are made before it is online. */
   WRITTEN_BEFORE_ONLINE,
@@ -141,7 +142,7 @@ public enum Fault {
   UNCOUNTED_BEFORE_COMMIT,
   /** A filter is counted again while writers are between commit and count. */
   RECOUNT_AMONG_WRITERS,
-  /** The snapshot of a recount need not show the writes of unknown outcome that have ended. */
+  /** The snapshot of a recount may lack writes of unknown outcome that have ended. */
   RECOUNT_BEFORE_WRITES_SHOW,
   /** A write is registered no longer than it takes to count its entries: rule (a) of clearing (tamis::IndexFilter). */
   LEFT_BEFORE_COMMIT,
@@ -173,40 +174,40 @@ public enum Fault {
   NO_PROOF_AT_THE_END,
   /** A search is answered though the region was closed meanwhile. */
   CLOSED_REGION_ANSWERS,
-  /** A version that shows again is not put again. */
+  /** A version that becomes visible again is not written again. */
   UNCOVERED_LEFT_ALONE,
-  /** Tombstones of whole families are not looked at where a row is read without a scan. */
+  /** Tombstones of whole families are ignored when a row is read without a scan. */
   FAMILY_TOMBSTONES_OVERLOOKED,
   /** Files that are older than a cell of the row are not read, even if it lacks columns. */
   OLDER_FILES_NOT_READ,
-  /** Several writes of one row in a batch are looked at in the opposite order. */
+  /** Several writes of one row in a batch are applied in the opposite order. */
   LATER_WRITES_OF_A_ROW_FIRST,
   /** The writes of a request are judged by the row as it was before the request, not as those before them left it. */
   FORMER_ROW_JUDGED,
-  /** A write is acknowledged where no time stamp is left that would show it. */
+  /** A write is acknowledged although no time stamp is left with which it would be visible. */
   LAST_TIMESTAMPS_TAKEN,
   /** A failure in a region that closes is reported as if it proved something about the request. */
   FAILURE_OF_A_CLOSING_REGION_TOLD,
-  /** No rule: reads fail as those of a store do whose files are closed under them. */
+  /** Not a rule: reads fail like those of a store whose files are closed meanwhile. */
   STREAM_CLOSED_IN_READ,
-  /** Likewise, once the conditions of a write have been asked. */
+  /** Likewise, after the conditions of a write were evaluated. */
   STREAM_CLOSED_BEHIND_CONDITIONS,
-  /** Likewise, where a call is answered that is of no region. */
+  /** Likewise, in a call that concerns no region. */
   STREAM_CLOSED_IN_CALL,
   /** A filter stays in use though memory ran out before its bits were reported. */
   SPOILT_FILTER_KEPT,
-  /** No rule: memory runs out, at the places that `allocate` counts. */
+  /** Not a rule: memory runs out, at the places that `allocate` counts. */
   OUT_OF_MEMORY,
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES,
-  /** Rows are written past the hooks of batches. */
+  /** Row processors, which bypass the hooks of batches, are allowed. */
   ROW_PROCESSORS_TAKEN,
   /** The state of a server is forgotten with its last region. */
   STATE_FORGOTTEN_WITH_LAST_REGION,
-  /** No rule: HBase has not all methods that the jar calls. */
+  /** Not a rule: HBase lacks a method that the jar calls. */
   HBASE_LACKS_A_METHOD;
 
-  /** For faults that are no rules but events that may happen to HBase. */
+  /** For faults that stand for an event in HBase instead of a rule. */
   public void happen() {
     if (!isOn()) return;
     throw new NullPointerException("Cannot invoke \"FSInputStream.read(long, byte[], int, int)\": \"this.in\" is null");
@@ -215,13 +216,13 @@ public enum Fault {
   private static final AtomicLong LEFT = new AtomicLong();
   private static volatile long failures;
 
-  /** The n-th of the places to come finds no memory, and so do the ones after it, `times` altogether. */
+  /** Memory runs out at the n-th place from now on, and at the places after it, `times` in all. */
   public static void exhaustMemory(long n, long times) {
     failures = times;
     LEFT.set(n);
   }
 
-  /** At least one place found none. */
+  /** True if memory ran out at least once. */
   public static boolean hasExhaustedMemory() {
     return LEFT.get() <= 0;
   }
@@ -251,7 +252,7 @@ public enum Fault {
     return !faults.isEmpty() && faults.contains(this);
   }
 
-  /** These and no others. */
+  /** Switches on these faults and no others. */
   public static void only(Fault... faults) {
     Set<Fault> set = EnumSet.noneOf(Fault.class);
     for (Fault fault : faults) set.add(fault);

@@ -12,13 +12,13 @@ import org.apache.hadoop.hbase.regionserver.querymatcher.ScanQueryMatcher;
 import tamis.base.Fault;
 
 /**
- * The scanners of a store's memory and files, one by one, oldest first. HBase gained a parameter of the method that
- * opens them between two releases of 2.6; this class calls the one that exists. Threads: safe.
+ * Opens the scanners of a store: one for its memory and one for each file, oldest first. Between two releases of 2.6
+ * HBase added a parameter to the method that opens them; this class calls the form that exists. Threads: safe.
  */
 public final class StoreScanners {
   private static final MethodType UNTIL_2_6_0 = MethodType.methodType(List.class, boolean.class, boolean.class,
       boolean.class, ScanQueryMatcher.class, byte[].class, boolean.class, byte[].class, boolean.class, long.class);
-  /** The last parameter leaves out files without a newest version, where HBase keeps those apart. */
+  /** The last parameter: leave out files that hold no newest version of any cell, if HBase keeps such files apart. */
   private static final MethodType SINCE = UNTIL_2_6_0.appendParameterTypes(boolean.class);
   private static final MethodHandle OPEN = find();
 

@@ -59,8 +59,9 @@ import tamis.table.DamagedBytesException;
  * which plain clients can neither read nor write.
  *
  * If a hook throws an exception other than an IOException, HBase acknowledges the write without its entries, or aborts
- * the server. So every hook catches all exceptions. After a commit, no hook may throw an exception that makes a client
- * repeat the write. postPut and similar hooks must not throw at all: HBase would never end the operation's nonce.
+ * the server. So every hook catches all exceptions, except preCompact, which only makes an object. After a commit, no
+ * hook may throw an exception that makes a client repeat the write. postPut and similar hooks must not throw at all:
+ * HBase would never end the operation's nonce.
  */
 public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);

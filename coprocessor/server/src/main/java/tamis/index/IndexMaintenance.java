@@ -92,7 +92,7 @@ public final class IndexMaintenance {
       new BatchEffect(region, batch, context, rows).run();
       Fault.allocate();
       boolean mayQueue = !building && context.caller.conditions == null;
-      // Clients try again and again: each try would tell its flips, and take them back.
+      // Clients repeat a refused put; each attempt would report its flips and then undo them.
       if (mayQueue && region.host.isStuck() && wouldWait(context)
           && !region.host.awaitRoom(Long.MAX_VALUE, () -> false)) {
         throw tooMany(region);

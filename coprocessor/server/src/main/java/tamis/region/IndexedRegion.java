@@ -135,12 +135,12 @@ public final class IndexedRegion {
     return Math.max(1, Long.parseUnsignedLong(encodedName.substring(0, 16), 16) >>> 1);
   }
 
-  /** True while requests may reach the region. */
-  /** Its entries are being made, or its filters counted. */
+  /** True while entries are built or filters are counted. */
   public boolean isWorkedOn() {
     return building.isLocked() || recounts.isUnderWay();
   }
 
+  /** True while requests may reach the region. */
   public boolean isOnline() {
     return !closed && online.getAsBoolean();
   }

@@ -24,9 +24,9 @@ final class BranchStreams implements AutoCloseable {
   static final class Choice {
     /** Entries read of each stream, before it is asked what the files' indexes say of it. */
     long probeEntries = 256;
-    /** False: the first one leads, even if it costs more. */
+    /** False: the first stream drives, even if it costs more. */
     boolean byCost = true;
-    /** False: none is looked into but the one that leads. */
+    /** False: no stream is looked into but the driving one. */
     boolean join = true;
   }
 
@@ -44,7 +44,7 @@ final class BranchStreams implements AutoCloseable {
     long size = UNKNOWN; // entries to come, as they were known first
     boolean exact; // the size: bounded by the filter, or counted
     long probed; // entries read ahead to find it out
-    long expected; // the same, of one that leads, as far as it was known then
+    long expected; // for the driving stream: `size` when it was chosen
     KeyStream byKey; // once opened, of an equality
     EntryStream byEntry; // once opened, of others
     EntryRows rows; // not null: its entries give the rows of the branch
@@ -200,23 +200,23 @@ final class BranchStreams implements AutoCloseable {
   }
 
   /**
-   * The one that costs least of those that may lead, opened; the one of index `prefer` if that is among them. Null when
-   * none may. Reads at most so many entries of each ahead.
+   * Chooses and opens the driving stream: of the streams that may drive, that of index `prefer` if it is among them,
+   * else the one that costs least. Null if none may. Reads at most `probe` entries of each ahead.
    */
   Stream lead(int prefer, long probe) throws IOException {
-    Stream leader = null;
+    Stream driving = null;
     int choices = 0;
     for (Stream stream : streams) {
       if (!stream.mayLead) continue;
       ++choices;
-      if (leader == null || stream.index.id == prefer) leader = stream;
+      if (driving == null || stream.index.id == prefer) driving = stream;
     }
-    boolean preferred = leader != null && leader.index.id == prefer;
-    if (choices > 1 && !preferred && choice.byCost) leader = smallest(probe);
-    if (leader == null) return null;
-    if (!preferred && leader.size == UNKNOWN) noteBound(leader);
-    open(leader);
-    return leader;
+    boolean preferred = driving != null && driving.index.id == prefer;
+    if (choices > 1 && !preferred && choice.byCost) driving = smallest(probe);
+    if (driving == null) return null;
+    if (!preferred && driving.size == UNKNOWN) noteBound(driving);
+    open(driving);
+    return driving;
   }
 
   private Stream smallest(long probe) throws IOException {

@@ -17,8 +17,9 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * The choice, in one branch of a search, of what is read: the index stream that leads or a scan of the rows, by what
- * each costs; and the streams that are joined to the leader once enough rows were looked at. Threads: exclusive access.
+ * The choice, in one branch of a search, of what is read: the driving index stream or a scan of the rows, by what
+ * each costs; and the streams that are joined with the driving one once enough rows were looked at. Threads: exclusive
+ * access.
  */
 final class SearchCost {
   private static final int SAMPLE = 32; // rows looked at before a stream is joined
@@ -37,7 +38,7 @@ final class SearchCost {
   private final BranchStreams.Choice choice;
   private final long rowsBefore; // rows of earlier branches
 
-  private BranchStreams.Stream leader;
+  private BranchStreams.Stream driving;
   private boolean scansByChoice;
   private final List<BranchStreams.Stream> leaps = new ArrayList<>(); // joined, in row-key order
   private final List<Set<Key>> joinedKeys = new ArrayList<>(); // keys of the others that are joined
@@ -57,7 +58,7 @@ final class SearchCost {
 
   // ---- An index or a scan
 
-  /** The stream that leads, opened; null: rows are scanned. A search goes on as it began. */
+  /** Opens the driving stream; null: rows are scanned. A search continues as it began. */
   BranchStreams.Stream lead() throws IOException {
     SearchPosition position = page.position;
     if (position.isBegun() && position.indexId == 0) {
@@ -65,22 +66,22 @@ final class SearchCost {
       return null;
     }
     boolean mayScan = !position.isBegun() && page.maxRows >= LEAST_TO_SCAN && choice.byCost;
-    leader = streams.lead(position.isBegun() ? position.indexId : 0, probe(mayScan, leastEntryCost()));
-    if (leader == null) return null;
+    driving = streams.lead(position.isBegun() ? position.indexId : 0, probe(mayScan, leastEntryCost()));
+    if (driving == null) return null;
     if (!position.isByEntry() && isScanBetter(mayScan)) {
       scansByChoice = true;
-      leader = null;
+      driving = null;
       return null;
     }
-    leader.led = true;
-    if (!position.isBegun()) leader.expected = Math.max(leader.size, 0);
-    return leader;
+    driving.led = true;
+    if (!position.isBegun()) driving.expected = Math.max(driving.size, 0);
+    return driving;
   }
 
   /** A counted entry costs less than any row. */
   private boolean isScanBetter(boolean mayScan) throws IOException {
-    if (leader.groups != null) return false;
-    if (leader.isWhole() && leader.rows == null) return true;
+    if (driving.groups != null) return false;
+    if (driving.isWhole() && driving.rows == null) return true;
     return mayScan && isScanCheaper();
   }
 
@@ -125,14 +126,14 @@ final class SearchCost {
     return least;
   }
 
-  /** Whether reading all rows of the range costs less than what the leader finds. */
+  /** Whether reading all rows of the range costs less than the walk of the driving stream. */
   private boolean isScanCheaper() throws IOException {
     long all = rowCount();
     if (all < 0) return false;
-    long entryCost = entryCost(leader);
-    long entries = streams.sizeOf(leader, probe(true, entryCost));
+    long entryCost = entryCost(driving);
+    long entries = streams.sizeOf(driving, probe(true, entryCost));
     // Rows that cost as much when they are read in turn.
-    long most = (entries * entryCost + leader.openingCost()) / SCAN_COST;
+    long most = (entries * entryCost + driving.openingCost()) / SCAN_COST;
     if (page.isWhole(region)) return all <= most;
     if (entries <= FEW) return false; // to look how many rows there are costs as much
     if (entries <= choice.probeEntries) return rows.countRows(page.start, page.end, 2 * entries) < 2 * entries;
@@ -150,31 +151,31 @@ final class SearchCost {
 
   // ---- An order
 
-  /** The number of rows that cost at least as much to sort as the leader's walk to the wanted ones; 0: not known. */
+  /** The number of rows that cost at least as much to sort as the walk to the wanted ones costs; 0: not known. */
   private long mostToSort() throws IOException {
-    if (!choice.byCost || leader.filter == null || !leader.filter.isPublished()) return 0;
-    List<Cluster.IndexRange> ranges = leader.plan.getRangesList();
+    if (!choice.byCost || driving.filter == null || !driving.filter.isPublished()) return 0;
+    List<Cluster.IndexRange> ranges = driving.plan.getRangesList();
     boolean whole = ranges.size() == 1 && ranges.get(0).getLow().isEmpty() && ranges.get(0).getHigh().isEmpty();
-    long all = leader.filter.entries();
-    if (!whole) all = Math.min(all, streams.sizeOf(leader, choice.probeEntries));
+    long all = driving.filter.entries();
+    if (!whole) all = Math.min(all, streams.sizeOf(driving, choice.probeEntries));
     return Math.min((long) Math.sqrt((double) page.maxRows * all), SearchPage.MAX_CANDIDATES);
   }
 
   /**
-   * Where the rows are wanted in the order of the leader: another stream, of so few entries that sorting their rows
-   * costs less than the walk to the wanted ones; null: there is none. It leads then.
+   * If the rows are wanted in the order of the driving stream: another stream, of so few entries that sorting their
+   * rows costs less than the walk to the wanted ones, which then drives; null: there is none.
    */
   BranchStreams.Stream streamToSort() throws IOException {
     if (streams.all().size() < 2) return null;
     long most = mostToSort();
     BranchStreams.Stream least = null;
     for (BranchStreams.Stream stream : streams.all()) {
-      if (stream == leader || most == 0) continue;
+      if (stream == driving || most == 0) continue;
       long size = streams.sizeOf(stream, most);
       if (stream.exact && size < most && (least == null || size < least.size)) least = stream;
     }
     if (least == null) return null;
-    leader.led = false;
+    driving.led = false;
     least.led = true;
     least.expected = least.size;
     streams.open(least);
@@ -186,7 +187,7 @@ final class SearchCost {
     if (page.isWhole(region)) return false;
     long most = mostToSort();
     boolean cheaper = most > 0 && rows.countRows(page.start, page.end, most) < most;
-    if (cheaper) leader.led = false;
+    if (cheaper) driving.led = false;
     return cheaper;
   }
 
@@ -194,10 +195,10 @@ final class SearchCost {
 
   /** Notes in which of the other streams the row has an entry. */
   void sample(byte[] key, Value[] row) {
-    if (leader == null || joinsDone) return;
+    if (driving == null || joinsDone) return;
     ++sampled;
     for (BranchStreams.Stream stream : streams.all()) {
-      if (stream == leader) continue;
+      if (stream == driving) continue;
       byte[] entry = Codec.entryOf(stream.index, row, key);
       if (entry != null && BranchStreams.isIn(stream.plan, entry)) ++stream.rowsIn;
     }
@@ -209,12 +210,12 @@ final class SearchCost {
     joinsDone = true;
     List<BranchStreams.Stream> others = new ArrayList<>();
     for (BranchStreams.Stream stream : streams.all()) {
-      if (stream != leader && stream.rowsIn * 4 <= sampled * 3) others.add(stream);
+      if (stream != driving && stream.rowsIn * 4 <= sampled * 3) others.add(stream);
     }
     if (others.isEmpty()) return;
     others.sort(Comparator.comparingLong(stream -> stream.rowsIn));
-    // The entries of the leader that are still to be read for this answer.
-    double left = Math.max(0, streams.sizeOf(leader, choice.probeEntries) - sampled);
+    // The entries of the driving stream that are still to be read for this answer.
+    double left = Math.max(0, streams.sizeOf(driving, choice.probeEntries) - sampled);
     left = Math.min(left, SearchPage.MAX_CANDIDATES);
     if (page.maxRows > page.rows() && page.rows() > rowsBefore) {
       left = Math.min(left, (double) (page.maxRows - page.rows()) * sampled / (page.rows() - rowsBefore));
@@ -233,7 +234,7 @@ final class SearchCost {
   /** An equality beside an equality is leapt along; of any other, all row keys are read, if they are not too many. */
   private void join(BranchStreams.Stream stream, long most) throws IOException, DamagedBytesException {
     streams.open(stream);
-    if (leader.equality() && stream.equality()) {
+    if (driving.equality() && stream.equality()) {
       stream.joined = true;
       leaps.add(stream);
       return;
@@ -259,7 +260,7 @@ final class SearchCost {
     }
   }
 
-  /** Equalities that the leader, an equality, is leapt along with. */
+  /** Equalities with which the driving stream, an equality, is joined by a zigzag. */
   List<BranchStreams.Stream> leaps() {
     return leaps;
   }

@@ -15,7 +15,7 @@ final class SearchPosition {
 
   final long branch; // unsigned; earlier ones are done
   final Order order;
-  final int indexId; // the index that leads; 0: rows are scanned
+  final int indexId; // the driving index; 0: rows are scanned
   final byte[] last; // the last row key, or entry, that is done; empty: none is
 
   private SearchPosition(long branch, Order order, int indexId, byte[] last) {
@@ -74,13 +74,13 @@ final class SearchPosition {
     return new SearchPosition(branch, order, indexId, done);
   }
 
-  /** Row keys are in the same order for every leading stream. */
-  SearchPosition byRowKey(int leader) {
-    return new SearchPosition(branch, Order.ROW_KEY, leader, last);
+  /** Row keys are in the same order for every driving stream. */
+  SearchPosition byRowKey(int drivingIndex) {
+    return new SearchPosition(branch, Order.ROW_KEY, drivingIndex, last);
   }
 
-  SearchPosition byEntry(int leader) {
-    return new SearchPosition(branch, isByEntry() ? order : Order.ENTRY, leader, last);
+  SearchPosition byEntry(int drivingIndex) {
+    return new SearchPosition(branch, isByEntry() ? order : Order.ENTRY, drivingIndex, last);
   }
 
   ByteString serialize() {

@@ -20,7 +20,7 @@ import tamis.table.Schema;
 /**
  * Answers ranges of a search request in one region each, from one snapshot; described at tamis::Searcher. SearchPlan is
  * the request, parsed once for all of its regions that follow the same schema; SearchCost chooses what is read,
- * StreamWalk goes along the leading stream ("driving" in C++), CandidateRows are read and checked, SearchPage holds
+ * StreamWalk goes along the driving stream, CandidateRows are read and checked, SearchPage holds
  * what was found and the limits. Threads: exclusive access.
  */
 public final class Searcher {
@@ -41,7 +41,7 @@ public final class Searcher {
     plan = new SearchPlan(request, schema, server);
   }
 
-  /** Ends soon after the deadline (nanoTime) with a continuation, but not before it has come some way. */
+  /** Ends soon after the deadline (nanoTime) with a continuation, but not before at least one entry or row. */
   public Cluster.RangeResult search(IndexedRegion region, Cluster.SearchRange range, long maxRows, long deadline) {
     try {
       Rights.mayRead(region, plan.read());
@@ -62,7 +62,7 @@ public final class Searcher {
     }
   }
 
-  /** One region, one instant. */
+  /** The search of one region in one snapshot. */
   private final class Run {
     private final IndexedRegion region;
     private final SearchPage page;
@@ -128,12 +128,12 @@ public final class Searcher {
       if (byEntry && (named == null || named.getEquality())) {
         throw SearchPlan.invalid("the continuation belongs to a search by another index");
       }
-      BranchStreams.Stream leader = cost.lead();
-      if (leader == null && byEntry) {
+      BranchStreams.Stream driving = cost.lead();
+      if (driving == null && byEntry) {
         page.counts.scanned = true;
         return takeLeast(new EntrySort(rows, page, schema, named).ofRows());
       }
-      if (leader == null) {
+      if (driving == null) {
         if (cost.scansByChoice()) page.noteScan();
         else page.counts.scanned |= !planned.isEmpty();
         page.position = position.byRowKey(0);
@@ -147,8 +147,8 @@ public final class Searcher {
           return takeLeast(new EntrySort(rows, page, schema, named).ofRows());
         }
       }
-      page.position = leader.equality() ? position.byRowKey(leader.index.id) : position.byEntry(leader.index.id);
-      return new StreamWalk(schema, plan, rows, cost, page, leader).walk();
+      page.position = driving.equality() ? position.byRowKey(driving.index.id) : position.byEntry(driving.index.id);
+      return new StreamWalk(schema, plan, rows, cost, page, driving).walk();
     }
 
     // ---- Ways to the rows

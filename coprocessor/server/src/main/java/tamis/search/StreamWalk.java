@@ -10,8 +10,8 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * The way along the leading stream of a branch, in its order: to the row keys that are in all joined streams, or, where
- * the entries say to which group their rows belong, to the groups. A leading equality is walked by row key, any other
+ * The way along the driving stream of a branch, in its order: to the row keys that are in all joined streams, or, where
+ * the entries say to which group their rows belong, to the groups. A driving equality is walked by row key, any other
  * stream by entry. A walk that stops before the end leaves the page's position at the last row, or entry, that is done.
  * Like tamis::StreamWalk. Threads: exclusive access.
  */
@@ -20,25 +20,25 @@ final class StreamWalk {
   private final SearchPlan plan;
   private final SearchCost cost;
   private final SearchPage page;
-  private final BranchStreams.Stream leader;
+  private final BranchStreams.Stream driving;
   private final CandidateRows candidates;
 
   StreamWalk(Schema schema, SearchPlan plan, SearchedRows rows, SearchCost cost, SearchPage page,
-      BranchStreams.Stream leader) {
+      BranchStreams.Stream driving) {
     this.schema = schema;
     this.plan = plan;
     this.cost = cost;
     this.page = page;
-    this.leader = leader;
+    this.driving = driving;
     candidates = new CandidateRows(plan, rows, cost, page);
   }
 
   /** True at the end of the stream. */
   boolean walk() throws IOException, DamagedBytesException {
-    return leader.equality() ? walkKeys() : walkEntries();
+    return driving.equality() ? walkKeys() : walkEntries();
   }
 
-  /** By the row keys of the leader that are in all joined streams, in their order. */
+  /** By the row keys of the driving stream that are in all joined streams, in their order. */
   private boolean walkKeys() throws IOException, DamagedBytesException {
     final int leastMoves = 16; // so that a request comes some way
     byte[] target = page.afterLast();
@@ -46,7 +46,7 @@ final class StreamWalk {
     int moves = 0;
     boolean ended = false;
     while (!ended) {
-      byte[] next = leader.byKey.seek(target); // where the leader, or the next stream that lacks the target, goes on
+      byte[] next = driving.byKey.seek(target); // where the first stream that lacks the target continues
       ended = next == null;
       boolean everywhere = !ended;
       if (everywhere && !Arrays.equals(next, target)) {
@@ -63,7 +63,7 @@ final class StreamWalk {
         everywhere = false;
         next = Key.after(target);
       }
-      if (everywhere && candidates.isEmpty() && leader.groups != null) {
+      if (everywhere && candidates.isEmpty() && driving.groups != null) {
         if (page.isPageFull()) return false;
         if (countKey(target)) {
           if (page.isFull()) return false;
@@ -73,7 +73,7 @@ final class StreamWalk {
       }
       if (everywhere) {
         Value[] row =
-            leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.entryValue());
+            driving.rows == null ? null : driving.rows.read(driving.byKey.values(), target, driving.byKey.entryValue());
         candidates.add(target, target, null, row);
         target = Key.after(target);
       } else if (!ended) {
@@ -92,19 +92,19 @@ final class StreamWalk {
     return true;
   }
 
-  /** By the entries of the leader whose row keys are in all joined streams, in their order. */
+  /** By the entries of the driving stream whose row keys are in all joined streams, in their order. */
   private boolean walkEntries() throws IOException, DamagedBytesException {
     long batchSize = batchSize(0);
     long considered = 0;
     long leftOut = 0;
-    for (byte[] entry = leader.byEntry.next(); entry != null; entry = leader.byEntry.next()) {
-      if (candidates.isEmpty() && leader.groups != null) {
+    for (byte[] entry = driving.byEntry.next(); entry != null; entry = driving.byEntry.next()) {
+      if (candidates.isEmpty() && driving.groups != null) {
         if (page.isPageFull()) return false;
         boolean counted = countEntry(entry);
         if (counted && page.isFull()) return false;
         if (counted) continue;
       }
-      byte[] key = Codec.rowKeyOf(schema, leader.index, entry);
+      byte[] key = Codec.rowKeyOf(schema, driving.index, entry);
       boolean outside = !page.isIn(key);
       if (outside || !cost.isInJoined(key)) {
         // Many of them must not hold up a reply, and the next one begins after them.
@@ -114,10 +114,10 @@ final class StreamWalk {
         candidates.take();
         return false;
       }
-      Value[] row = leader.rows == null
+      Value[] row = driving.rows == null
           ? null
-          : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.value());
-      candidates.add(key, entry, leader.index, row);
+          : driving.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, driving.byEntry.value());
+      candidates.add(key, entry, driving.index, row);
       if (candidates.size() < batchSize) continue;
       considered += candidates.size();
       if (!candidates.take() || page.isFull()) return false;
@@ -131,11 +131,11 @@ final class StreamWalk {
 
   /** Counts the row of an entry where its values say to which group it belongs; else it is false. */
   private boolean countEntry(byte[] entry) throws DamagedBytesException {
-    int deciding = leader.groups.decidingBytes(entry);
-    int keyAt = leader.groups.keyOffset(entry, deciding);
+    int deciding = driving.groups.decidingBytes(entry);
+    int keyAt = driving.groups.keyOffset(entry, deciding);
     if (page.isIn(entry, keyAt)) {
-      if (!IndexedTable.isCertain(leader.byEntry.value())) return false;
-      EntryGroups.Known known = leader.groups.find(entry, deciding, page.generation());
+      if (!IndexedTable.isCertain(driving.byEntry.value())) return false;
+      EntryGroups.Known known = driving.groups.find(entry, deciding, page.generation());
       if (known == null) {
         known = learn(deciding, Arrays.copyOf(entry, keyAt), Arrays.copyOfRange(entry, keyAt, entry.length));
       }
@@ -147,12 +147,12 @@ final class StreamWalk {
     return true;
   }
 
-  /** The same for a row key that the leader has found. */
+  /** The same for a row key that the driving stream has found. */
   private boolean countKey(byte[] key) throws DamagedBytesException {
-    if (!IndexedTable.isCertain(leader.byKey.entryValue())) return false;
-    byte[] values = leader.byKey.values();
-    int deciding = leader.groups.decidingBytes(values);
-    EntryGroups.Known known = leader.groups.find(values, deciding, page.generation());
+    if (!IndexedTable.isCertain(driving.byKey.entryValue())) return false;
+    byte[] values = driving.byKey.values();
+    int deciding = driving.groups.decidingBytes(values);
+    EntryGroups.Known known = driving.groups.find(values, deciding, page.generation());
     if (known == null) known = learn(deciding, values, key);
     if (known == null) return false;
     count(known);
@@ -163,11 +163,11 @@ final class StreamWalk {
 
   /** Null: the entry does not prove its row. */
   private EntryGroups.Known learn(int deciding, byte[] values, byte[] key) {
-    Value[] row = leader.rows.read(values, key, IndexedTable.CERTAIN); // no included column is needed
+    Value[] row = driving.rows.read(values, key, IndexedTable.CERTAIN); // no included column is needed
     if (row == null) return null;
     boolean matches = plan.matches((int) page.position.branch, row);
     RowGroups.Group group = matches ? page.findGroup(plan.encode(row)) : null;
-    return leader.groups.remember(values, deciding, group, page.generation());
+    return driving.groups.remember(values, deciding, group, page.generation());
   }
 
   private void count(EntryGroups.Known known) {

@@ -25,7 +25,7 @@ public final class Codec {
     append(value, Integer.MAX_VALUE, out);
   }
 
-  /** True when the value was cut: two that differ only after the cut are equal here. */
+  /** True if the value was cut: two values that differ only after the cut have equal encodings. */
   public static boolean appendIndexed(Value value, ByteWriter out) {
     return append(value, INDEX_VALUE_LIMIT, out);
   }
