@@ -21,7 +21,7 @@ typedef enum TamisPlanPart {
 typedef enum TamisOutput {
   kTamisOneColumn,  // one value
   kTamisSum,        // for bigint: two values, quotients and remainders by 2^32, exact as numeric
-  kTamisAverage     // those and the count
+  kTamisAverage     // for avg: the values of kTamisSum and the count of values that are not NULL
 } TamisOutput;
 
 void TamisGetForeignRelSize(PlannerInfo* root, RelOptInfo* rel, Oid table_id);

@@ -29,7 +29,7 @@ typedef struct TamisColumn {
 typedef struct TamisOrder {  // the order of the key, or of an index
   int count;
   int* columns;
-  bool has_all_rows;
+  bool has_all_rows;  // false for partial and sparse indexes
 } TamisOrder;
 
 typedef struct TamisTable {
@@ -42,12 +42,13 @@ typedef struct TamisTable {
   double estimated_rows;
 } TamisTable;
 
-// The table, which lives until the end of the client's current message at least.
+// The table, from the cache or the server. It lives at least until the end of the client's current
+// message.
 const TamisTable* TamisFindTable(const TamisSettings* settings, const char* name);
 // Asks the server again at the next use.
 void TamisForgetTables(void);
 
-// All tables of the store, not kept.
+// Asks the server for all tables of the store; the result is not cached.
 List* TamisListTables(const TamisSettings* settings);
 
 // The column's position; -1 where there is none.
@@ -62,10 +63,11 @@ const char* TamisTypeName(TamisType type);
 const char* TamisDeclaredType(TamisType type);
 // PostgreSQL's type for it.
 const char* TamisSqlType(TamisType type);
-// Whether values of the one are read as the other.
+// Whether a column of `pg_type` can hold values of `type`.
 bool TamisCanHold(Oid pg_type, TamisType type);
-// Whether they also are compared in the same way. `pg_type` may be one of several types.
+// Whether both types also compare values in the same way. Several PostgreSQL types may be the same
+// as one of the store.
 bool TamisIsSame(Oid pg_type, TamisType type);
 
-// Appends `name` in its quotes. SQLite takes "name" for a text where there is no such column.
+// Appends `name` in backquotes, since SQLite takes an unknown "name" as a string.
 void TamisAppendName(StringInfo out, const char* name);

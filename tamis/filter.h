@@ -12,7 +12,7 @@
 //   tamis_filter_save(names, "names.filter");
 //   tamis_filter_free(names);
 //
-//   Keys      any bytes, hashed here with the filter's seed; no bytes are a key too
+//   Keys      any bytes, hashed here with the filter's seed; the empty string is a key, too
 //   Answers   0 is certain. Any other value, an error included, means: look it up
 //   Errors    a tamis_code tells what to do next, tamis_last_error() what went wrong with what.
 //             Pointers that must not be NULL are checked. Nothing is thrown, nothing printed.
@@ -57,16 +57,16 @@ TAMIS_API const char* tamis_last_error(void);
 
 typedef struct tamis_filter_type {
   const char* name;  // "blocked", "cuckoo", ...
-  int erases;        // whether keys can be erased
+  int erases;        // 1: keys can be erased
   // How often one key can be inserted and erased again; 0 when the type does not erase. A key that
   // is inserted more often stays for good and takes no more room.
   uint32_t copies;
   const char* summary;  // one line
-  int fixed;            // whether it is built of all its keys at once and never changed
+  int fixed;            // 1: it is built from all its keys at once and never changed
 } tamis_filter_type;
 
-// The types one after the other, those first that one would choose if memory did not count; NULL
-// when there are no more. Never freed.
+// The type with this index, in order of preference, memory aside; NULL when there are no more. It
+// is never freed.
 TAMIS_API const tamis_filter_type* tamis_filter_type_at(size_t index);
 
 // --- a filter's life -----------------------------------------------------------------------------
@@ -96,15 +96,15 @@ TAMIS_API tamis_code tamis_filter_create(const tamis_filter_options* options,
 // Other types get room for the options' capacity or for all keys, whichever is more.
 TAMIS_API tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_key* keys,
                                         size_t count, tamis_filter** filter);
-// Reads a file: checked as a whole, not referred to afterwards. A file that is changed or cut
-// meanwhile gives an error.
+// Reads a file into memory and checks all of it; the file is not used afterwards. A file that is
+// changed or cut meanwhile gives an error.
 TAMIS_API tamis_code tamis_filter_load(const char* path, tamis_filter** filter);
 // Maps a file, in an instant whatever its size. Only its header is checked; damage behind it gives
 // wrong answers, nothing worse. The file may be replaced, but must not be changed or cut in place,
 // while it is mapped. The first change of the filter copies it into memory; the file is changed by
 // tamis_filter_save alone.
 TAMIS_API tamis_code tamis_filter_map(const char* path, tamis_filter** filter);
-// Reads bytes: checked as a whole, not referred to afterwards.
+// Reads bytes and checks all of them; they are not used afterwards.
 TAMIS_API tamis_code tamis_filter_deserialize(const void* bytes, size_t size,
                                               tamis_filter** filter);
 
@@ -113,7 +113,7 @@ TAMIS_API void tamis_filter_free(tamis_filter* filter);  // NULL is nothing to f
 // Replaces the file as a whole: whatever happens, it holds the old bytes or the new ones. Follows
 // symbolic links; TAMIS_FAILED_PRECONDITION when there is something else than a regular file.
 TAMIS_API tamis_code tamis_filter_save(const tamis_filter* filter, const char* path);
-// *bytes is to be freed by tamis_bytes_free; NULL, and a size of 0, when it fails.
+// The caller frees *bytes with tamis_bytes_free; it is NULL, and the size 0, when it fails.
 TAMIS_API tamis_code tamis_filter_serialize(const tamis_filter* filter, void** bytes, size_t* size);
 TAMIS_API void tamis_bytes_free(void* bytes);
 
@@ -122,10 +122,10 @@ TAMIS_API void tamis_bytes_free(void* bytes);
 // TAMIS_RESOURCE_EXHAUSTED, and nothing is changed, when the filter is full;
 // TAMIS_FAILED_PRECONDITION when its type is a fixed one.
 TAMIS_API tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size);
-// TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it; TAMIS_FAILED_PRECONDITION
-// when its type does not erase, or has layers and the key cannot be told from those of another one,
-// which a filter built again does not have. REQUIRES: the key was inserted more often than erased;
-// a filter cannot tell a key that it takes for another one.
+// TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it. TAMIS_FAILED_PRECONDITION
+// when its type does not erase, or when the filter has several layers and more than one of them may
+// hold the key: rebuild the filter to make the key erasable again. REQUIRES: the key was inserted
+// more often than erased. Erasing a key that was never inserted may erase another key's copy.
 TAMIS_API tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size);
 // 0: certainly not. 1: perhaps. -1: an error (a NULL was passed).
 TAMIS_API int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size);

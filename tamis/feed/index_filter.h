@@ -23,7 +23,8 @@
 //       outcome is unknown never leaves: it is registered until the entries are counted again, from
 //       a snapshot that shows the write if it stands
 //   (b) BeginClearing, under the mutex, names only cells for which no write is registered, and
-//       keeps the values of the writes that are; none while a write is whose values are not kept
+//       keeps the values of the writes that are registered. It names no cell while a write is
+//       registered whose values were not kept (they were too large)
 //   (c) the clearer searches a snapshot of the index that is taken after that. It skips entries of
 //       rows outside of the region, and treats a cell as occupied unless it has been proven empty
 //       within some entries
@@ -62,7 +63,7 @@ namespace tamis {
 // removals; in a filter of bits alone each ignored removal may have left its value.
 struct RecountRule {
   uint64_t least = 100;   // removals, where the entries are few
-  uint64_t an_entry = 4;  // 0: `least`, however many entries there are
+  uint64_t an_entry = 4;  // 0: only `least` counts
   uint64_t an_entry_of_bits = 1;
 };
 
@@ -108,7 +109,8 @@ class IndexFilter {
 
   // True when BeginClearing may find something to do.
   bool WantsClearing() const;
-  // Begins a round of at most so many cells; a round before it ends, and its cells are named again.
+  // Begins a round of at most `max_cells` cells and cancels an earlier one, whose cells are named
+  // again.
   Clearing BeginClearing(size_t max_cells);
   void EndClearing(const Clearing& clearing, const Cleared& cleared);
   // From now on entries of rows may be missing in the index, until as many calls of
@@ -125,9 +127,10 @@ class IndexFilter {
   bool RestoreGeneration(std::string_view bytes);
   // The published generation is to be replaced by one counted again: it has three layers or more,
   // or is less than a quarter full although its entries were counted or as many were added as would
-  // have filled it; or too many removals were ignored; or memory has become short, or is so no
-  // longer; or the published one had to be dropped for want of memory; or the writes of unknown
-  // outcome leave little room for others.
+  // have filled it, and a new one would have another geometry; or its cells are of another map; or
+  // too many removals were ignored; or memory has become short, or is so no longer; or the
+  // published one had to be dropped for want of memory; or the writes of unknown outcome leave
+  // little room for others.
   bool WantsRecount(const RecountRule& rule) const;
 
   // The published generation; zeros without one.
@@ -172,16 +175,16 @@ class IndexFilter {
   bool building() const;     // the next generation
   size_t SizeBytes() const;  // bytes of both
 
-  // The bits from where `from` says, of the filter or of the cells, at most so many bytes of them,
-  // but one word at the least; all that there are when `from` names another generation. nullopt
+  // Returns at most `max_bytes` (at least one word) of the bits of the filter or of the cells, from
+  // the place that `from` names, or from the first word if `from` names another generation. nullopt
   // while nothing is published.
   std::optional<pb::Projection> Project(const pb::ColumnId& from = {},
                                         size_t max_bytes = ~size_t{0}) const;
 
-  // Entries with these encoded values of leading columns: not more than this. nullopt when the
-  // counters do not say.
+  // An upper bound on the entries whose leading values are `prefix`; nullopt if the counters give
+  // none.
   std::optional<uint64_t> CountBound(std::string_view prefix) const;
-  // True when the published counters say that the entry may be there: for checks.
+  // False only if a published generation proves that the entry is absent; for checks.
   bool MayContain(const EntryKey& entry) const;
   const IndexSpec& index() const { return index_; }
   // Test only: plants the fault that `check` must find.

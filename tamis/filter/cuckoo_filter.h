@@ -40,10 +40,12 @@ namespace tamis {
 class CuckooFilter {
  public:
   struct Options {
-    uint64_t capacity = 0;     // FilterOptions::capacity
-    double fpr = 0.01;         // decides the tags' width
-    uint64_t seed = 0;         // FilterOptions::seed
-    uint32_t tag_bits = 0;     // 4 to 32; 0 = from fpr, at least 8. Narrower tags may fill up early
+    uint64_t capacity = 0;  // FilterOptions::capacity
+    double fpr = 0.01;      // decides the tags' width
+    uint64_t seed = 0;      // FilterOptions::seed
+    // 4 to 32 (semi-sorted: 5 to 17); 0 = chosen from fpr, at least 8. With fewer than 8, Insert
+    // may fail below the capacity.
+    uint32_t tag_bits = 0;
     bool semi_sorted = false;  // a bit less for each key, two to three times the time
   };
   static constexpr FilterKind kKind = FilterKind::kCuckoo;

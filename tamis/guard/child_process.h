@@ -2,6 +2,8 @@
 //
 // The output of a program that fails midway ends like that of one that succeeds: only the exit
 // status (Wait) tells whether it was complete.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <sys/types.h>

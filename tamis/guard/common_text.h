@@ -1,6 +1,8 @@
 // CommonText: the text that printed keys have in common: how all of them begin and end, and which
 // separators are in each of them. Programs print keys within other text, such as `id = 5`, `5|x`
 // or `{"id":5},`, which a filter must not be loaded with.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,8 @@
 // which may lack the erased rows already. If the new filter has another mark, the follower ends
 // with an error, and the feed has to begin again behind the new mark. If the mark is the same, the
 // follower sends erases and mark again with the new generation.
+//
+// Threads: one at a time; `cancelled` may be set by any.
 #pragma once
 
 #include <atomic>
@@ -48,7 +50,8 @@ class FilterFollower {
   // Connects. `after` is the mark behind which the feed begins; kFailedPrecondition when the filter
   // has another mark.
   Status Begin(const std::string& after);
-  // Applies a batch. kResourceExhausted: the filter was full; it was removed, so that it cannot
+  // Applies a batch. After a batch that has caught up with the database (FeedChanges::caught_up) it
+  // sends TAMIS.TRUST. kResourceExhausted: the filter was full; it was removed, so that it cannot
   // refuse rows that it lacks. kFailedPrecondition: the filter is gone, or is another one.
   Status Apply(const FeedChanges& changes);
 

@@ -8,6 +8,8 @@
 // renews the lease. When the lease has ended, the next program assumes that the first one was
 // killed, ends its rebuild and starts another. Every command carries the rebuild's id, so that a
 // program which was only slow can neither fill nor commit nor end the other program's rebuild.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <chrono>

@@ -3,6 +3,8 @@
 // A key that is read wrongly is missing in the filter, which then denies its row. PostgreSQL's COPY
 // and `mysql --batch` print a backslash as two, so the format has to be known to read a line with
 // one. A line that is cut off is no key.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <atomic>

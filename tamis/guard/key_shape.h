@@ -5,6 +5,8 @@
 // A filter that is loaded with framed keys denies every row, and a check with the same command does
 // not notice. The class cannot know what a key is, so it refuses what looks like a frame; the user
 // may say that it belongs to the keys (--as-is).
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <cstdint>

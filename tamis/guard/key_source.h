@@ -3,6 +3,8 @@
 // The keys count as complete only if the program ended with exit status 0 and no frame stands
 // around the keys (KeyShape). A query is read by COPY, whose format says where each key begins and
 // ends.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <atomic>

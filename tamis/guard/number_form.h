@@ -1,6 +1,8 @@
 // NumberForm: whether printed keys are numbers in a form that no program asks with: digits in
 // groups (`1,234`, by a locale), a fraction of zeros (`5.0`, where a column of integers was read as
 // floating point), an exponent (`1.2E+09`, by a spreadsheet).
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,8 @@
 // separately.
 //
 // This class runs psql, like the commands that read the rows.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <string>

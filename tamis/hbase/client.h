@@ -11,9 +11,9 @@
 // A change that may have been carried out is not sent again unless WriteOptions::repeat allows it;
 // it then ends with kDeadlineExceeded.
 //
-// Each operation has two forms: one with a callback, which runs on the client's thread and must not
-// block or call the blocking form; and one without, which blocks. Threads: any thread may use the
-// client.
+// Reads and writes have two forms: one with a callback, which runs on the client's thread and must
+// not block or call the blocking form; and one without, which blocks. Scan has no callback, and
+// calls of the master only block. Threads: any thread may use the client.
 #pragma once
 
 #include <cstdint>

@@ -6,11 +6,13 @@
 //           different.
 //   jsonl   one JSON object a line; null is no value, numbers keep their digits, arrays and objects
 //           are kept as JSON text.
-//   deb822  "Name: value" lines, continued on lines that begin with a space; an empty line ends the
-//           record; lines that begin with # are comments.
+//   deb822  "Name: value" lines, continued on lines that begin with a space or a tab, where a
+//   single
+//           `.` stands for an empty line; an empty line ends the record; lines that begin with #
+//           are comments.
 //
-// Lines end with LF, CR LF or CR. Fields of one record whose names make the same column are an
-// error.
+// Empty lines of csv and jsonl are skipped. Lines end with LF, CR LF or CR. Fields of one record
+// whose names make the same column are an error.
 #pragma once
 
 #include <istream>

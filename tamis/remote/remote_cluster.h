@@ -2,8 +2,8 @@
 // administration, as far as the server permits it.
 //
 // A call that changes nothing is sent again while the server cannot be reached, within the
-// time-out. A call that changes something is sent once: kDeadlineExceeded says that it may have
-// been carried out.
+// time-out. A call that changes something is tried again only while no byte of it was sent;
+// kDeadlineExceeded says that it may have been carried out.
 //
 // Threads: safe. Callbacks run on the executor.
 #pragma once

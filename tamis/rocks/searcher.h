@@ -32,7 +32,7 @@ class Searcher {
                                                   SchemaPtr schema);
 
   // kUnavailable in the result when the region is not here at this epoch. `max_rows` is at least 1.
-  // Ends soon after the deadline with a continuation, but not before it has come some way.
+  // Ends soon after the deadline with a continuation, but not before at least one entry or row.
   pb::RangeResult Search(const Region& region, const pb::SearchRange& range, uint64_t max_rows,
                          Time deadline) const;
 

@@ -30,7 +30,7 @@ class TamisServer {
 
   static Result<std::unique_ptr<TamisServer>> Start(std::shared_ptr<OpenedStore> store,
                                                     const Options& options);
-  // Stops without patience.
+  // Cancels all statements and blocks until they have ended.
   ~TamisServer();
 
   TamisServer(const TamisServer&) = delete;
@@ -41,8 +41,8 @@ class TamisServer {
   uint16_t port() const;
 
   // Accepts no more connections, lets answers end for at most `patience`, then cancels statements.
-  // Returns false if some of them do not end within a minute: the server cannot be destroyed then,
-  // but the process may end. The destructor waits for them.
+  // False: some statements have not ended after a minute. The destructor would block until they
+  // end; call Stop again, or end the process.
   bool Stop(std::chrono::milliseconds patience);
 
  private:

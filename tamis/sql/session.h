@@ -21,7 +21,7 @@ namespace tamis {
 
 class WriteBuffer;
 
-// The pointers keep everything alive that they stand on.
+// An open store. The pointers keep alive everything that the two objects refer to.
 struct SessionStore {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<ClusterAdmin> admin;
@@ -35,22 +35,24 @@ struct Session {
   std::shared_ptr<ClusterAdmin> admin;  // null: no table can be made here
   std::atomic<bool> cancelled{false};
 
-  // While set, each search leaves its Explain here, in the order in which they end. From number
-  // `most_searches` on, the last one is a sum of numbers.
+  // While set, each search appends its Explain here when it ends. After `most_searches` elements
+  // the numbers of further searches are added to the last element.
   std::vector<Explain>* searches = nullptr;
   size_t most_searches = SIZE_MAX;
-  // With `searches`: their outcomes in regions are noted, for so many regions in all.
+  // With `searches`: each Explain lists the outcome in each region, for at most this many regions
+  // of all searches together.
   size_t explained_regions = 0;
-  // The Explain of a search found no memory there.
+  // An Explain was not appended, since memory did not suffice.
   bool searches_lost = false;
-  // How many statements are being explained, one for the sake of the other.
+  // The number of nested tamis_explain calls.
   int explains = 0;
-  // The failure of the last method of a table, whose code SQLite does not hand on. A program that
-  // wants it clears it before it prepares a statement.
+  // The last failure of a method of a virtual table; SQLite passes on its message but not its code.
+  // A program that reads it clears it before it prepares a statement.
   Status failure;
   // False: servers send rows, never groups of them.
   bool groups = true;
-  // The number of groups that are sorted for GROUP BY; with more, the rows are read in the order.
+  // The greatest number of groups that are sorted here for GROUP BY; if there are more, the rows
+  // are read in the order instead.
   size_t most_gathered_groups = GatheredGroups::kMostCombinations;
   // While true nothing is written: a statement is run for its searches only.
   bool dry_run = false;
@@ -67,8 +69,8 @@ struct Session {
   // Leaves the Explain in `searches`, if they are set.
   void Note(Explain search);
 
-  // Ask the cluster, change it, and wait for the answer for as long as one waits for such things,
-  // or until `cancelled`.
+  // Ask and Change call the cluster or its administration, and wait for the answer at most 60 s
+  // (kPatience), or until `cancelled`.
   template <class T, class Call>
   Result<T> Ask(Call&& call) {
     return AwaitResult<T>(&engine->executor(), Patience(),
@@ -80,7 +82,7 @@ struct Session {
     return AwaitResult<T>(&engine->executor(), Patience(),
                           [&](auto done) { call(*admin, std::move(done)); });
   }
-  // However long that takes: regions are opened again one after the other.
+  // Waits without a limit, or until `cancelled`: regions are opened again one after the other.
   template <class T, class Call>
   Result<T> ChangeAtLength(Call&& call) {
     TAMIS_RETURN_IF_ERROR(CheckAdmin());

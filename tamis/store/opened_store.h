@@ -1,6 +1,6 @@
 // OpenedStore: a store, opened by its name: the cluster that holds its tables, and a coordinator
-// over it. store_kind.h lists the kinds of stores; the program, the extension and
-// the examples open theirs here.
+// over it. store_kind.h lists the kinds of stores; the program, the extension and the examples open
+// theirs here.
 //
 //   rocks:DIRECTORY[?mode=ro]
 //       an embedded cluster in a directory; the kind may be left out. With mode=ro the directory is
@@ -38,12 +38,12 @@ class OpenedStore {
     uint64_t max_filter_bytes = Engine::Options().max_filter_bytes;
 
     // For an embedded cluster; other kinds ignore these.
-    int servers = 8;
+    int servers = 8;  // region servers
     // Bound of one server's filters; a filter that does not fit keeps bits alone: a removed value
     // keeps its bits until the filter is counted again.
     uint64_t server_filter_bytes = uint64_t{1} << 30;
-    uint64_t split_bytes = uint64_t{64} << 20;
-    bool sync = false;
+    uint64_t split_bytes = uint64_t{64} << 20;  // a region larger than this is split; 0: never
+    bool sync = false;       // each write reaches the disk before it is acknowledged
     bool salvage = false;    // see Store::Options
     bool create = true;      // when the directory is not there
     bool read_only = false;  // like ?mode=ro
@@ -52,7 +52,7 @@ class OpenedStore {
   static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);
   // Like Open, but the stores of a process are shared: several connections of one process may work
   // on one directory, which is locked against other processes, and share what they know of a
-  // cluster.
+  // cluster. If the store is open already, the options of the first call apply, not these.
   static Result<std::shared_ptr<OpenedStore>> OpenShared(const std::string& name,
                                                          const Options& options);
   ~OpenedStore();

@@ -1,5 +1,7 @@
-// CuckooTable: buckets of four tags of 4 to 32 bits, packed (cuckoo_buckets.h), and the two of them
-// where a hash belongs.
+// CuckooTable: buckets of four tags of 4 to 32 bits, packed (cuckoo_buckets.h). Each hash has two
+// buckets, in one of which its tag lies.
+//
+// Threads: const members may run concurrently; others need exclusive access.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +69,7 @@ class CuckooTable {
 
   CuckooTags Tags(uint64_t bucket) const;
   uint64_t CountTags() const;
-  // Semi-sorted codes are known ones and in order, and nothing stands behind the last bucket.
+  // True if all semi-sorted codes are valid and sorted and all bits after the last bucket are 0.
   bool IsConsistent() const;
 
  private:
