@@ -308,6 +308,19 @@ TEST(IndexFilterClearingTest, ClearingWaitsWhileEntriesMayBeMissing) {
   }
 }
 
+TEST(IndexFilterClearingTest, ClearingGoesOnAfterAsManyReleasesAsHolds) {
+  Scene scene({}, {"b", "d", "l"});
+  for (const Step& step : Erase("d")) step(&scene);
+  scene.filter().HoldClearing();
+  scene.filter().HoldClearing();
+  scene.filter().ReleaseClearing();
+  EXPECT_FALSE(scene.filter().WantsClearing());
+  scene.filter().ReleaseClearing();
+  EXPECT_TRUE(scene.filter().WantsClearing());
+  for (const Step& step : Clear()) step(&scene);
+  EXPECT_FALSE(scene.copy().cells.contains(scene.CellOf("d")));
+}
+
 TEST(IndexFilterClearingTest, ClearingWaitsWhileAGenerationIsBuilt) {
   Scene scene({}, {"b", "d", "l"});
   for (const Step& step : Erase("d")) step(&scene);

@@ -375,6 +375,19 @@ class IndexFilterClearingTest {
     }
   }
 
+  @Test
+  void clearingGoesOnAfterAsManyReleasesAsHolds() throws Exception {
+    Fault.only();
+    Scene scene = new Scene("b", "d", "l");
+    erase("d").run(scene);
+    scene.filter.holdClearing();
+    scene.filter.holdClearing();
+    scene.filter.releaseClearing();
+    assertFalse(scene.filter.wantsClearing());
+    scene.filter.releaseClearing();
+    assertTrue(scene.filter.wantsClearing());
+  }
+
   /** The upper daughter of a split has its parent's bits before it has its entries. */
   private static int cellsLeftOfAnHeir() throws Exception {
     Scene scene = new Scene("b", "d", "l");
