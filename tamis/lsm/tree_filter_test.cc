@@ -757,6 +757,55 @@ TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
   std::filesystem::remove_all(directory);
 }
 
+// One output of a compaction has lost its key file when its inputs go: the other one is counted
+// once, however many reconciliations follow.
+TEST(TreeFilterTest, OutputBesideOneWithoutKeysIsCountedOnce) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_beside." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->families().ClearBypassReasons(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
+  tree->EndCounting();
+  constexpr uint64_t kKeys = 100;  // of each file
+  const auto create = [&](FileNumber file, int keys_of, std::optional<int> compaction) {
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      hashes.push_back(tree->HashOf(0, std::to_string(keys_of) + "/" + std::to_string(i)));
+    }
+    tree->FileCreated({.number = file}, hashes, compaction);
+  };
+  for (const FileNumber file : {1, 2, 7}) create(file, static_cast<int>(file), {});
+  tree->CompactionBegan(1, {1, 2});
+  create(8, 1, 1);
+  create(9, 2, 1);
+  tree->CompactionEnded(1);
+  std::filesystem::remove(directory + "/8.keys");
+  tree->FileDeleted(1);
+  tree->FileDeleted(2);
+  tree->Reconcile([] { return std::vector<FileNumber>{7, 8, 9}; });
+  const uint64_t keys = tree->figures().filter.keys;
+  tree->FileDeleted(7);
+  tree->Reconcile([] { return std::vector<FileNumber>{8, 9}; });
+  EXPECT_EQ(tree->figures().filter.keys, keys);
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(tree->MayContain(0, "1/" + std::to_string(i)));
+    ASSERT_TRUE(tree->MayContain(0, "2/" + std::to_string(i)));
+  }
+  // With the file its copies go.
+  tree->CompactionBegan(2, {8, 9});
+  create(10, 1, 2);
+  tree->CompactionEnded(2);
+  tree->FileDeleted(8);
+  tree->FileDeleted(9);
+  tree->Reconcile([] { return std::vector<FileNumber>{10}; });
+  EXPECT_EQ(tree->figures().filter.keys, kKeys);
+  EXPECT_EQ(tree->figures().stale, 0u);
+  EXPECT_TRUE(tree->IsExact());
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // From key files, and from hashes when it knows how many come: shards are made once, with room
 // for all, not trimmed while they are still to be filled, and read by who only reads.
 TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
