@@ -232,14 +232,14 @@ Status ShowStatus(Connection* connection, const Options& options) {
         Number(server["regions_searched"]), FollowersOf(server));
     if (server["file_filters_asked"] == 0 && server["file_filters_missing"] == 0) continue;
     fmt::print(
-        "         files of rows: {} times a filter was asked, {} of these the file needed no "
-        "reading; {} times there was none\n",
+        "         HBase's file filters: {} checks, {} file reads avoided, {} lookups in files "
+        "without a filter\n",
         Number(server["file_filters_asked"]), Number(server["file_filters_said_no"]),
         Number(server["file_filters_missing"]));
   }
   fmt::print(
-      "routing  {} regions of {} servers, filters {}; {} not known, {} of these for lack of "
-      "memory; {} with fewer bits\n",
+      "routing  {} regions of {} servers, filters {}; not loaded: {} ({} for lack of memory); "
+      "with fewer bits: {}\n",
       Number(known["regions"]), Number(known["servers"]), FilterMemory(known),
       Number(known["indexes_missing"]), Number(known["indexes_left_out"]),
       Number(known["filters_coarse"]));
@@ -308,7 +308,7 @@ void AddClusterCommands(Command app, Invocation* invocation) {
 
   add(app, "status", "Print what the store holds: servers, filters, feeds, leases, tables",
       ShowStatus)
-      .AddFlag("--json", options->json, "As JSON");
+      .AddFlag("--json", options->json, "Print JSON");
   add(app, "check", "Compare every row with every index and every filter", RunCheck)
       .AddOption("TABLE", options->table, "The table")
       .Required();

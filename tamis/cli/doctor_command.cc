@@ -76,7 +76,7 @@ void AddDoctorCommand(Command app, Invocation* invocation) {
       app.AddCommand("doctor",
                      "Examine the HBase of the store, before tables are indexed and later. Exit "
                      "status 0: nothing to do; 1: something to do; 2: it cannot be examined");
-  doctor.AddFlag("--json", *json, "As JSON");
+  doctor.AddFlag("--json", *json, "Print JSON");
   doctor.OnParsed([invocation, json] {
     invocation->run = [invocation, json] { return Doctor(*invocation, *json); };
   });

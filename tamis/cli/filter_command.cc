@@ -260,15 +260,16 @@ Status Dedupe(const Arguments& arguments) {
   return PrintFirsts(arguments, options.seed, DedupeWindow::Create(options));
 }
 
-// A Bloom filter takes any number of lines, and then says "maybe" to nearly all.
+// A Bloom filter takes any number of lines, and then says "perhaps" to nearly all.
 void NoteIfOverfull(const AnyFilter& filter, const std::string& path) {
   constexpr double kUseful = 0.1;
   const double fpr = filter.ExpectedFpr();
   if (fpr < kUseful) return;
-  fmt::print(stderr,
-             "note: \"{}\" holds more lines than it was made for and says \"maybe\" to {:.0f} % of "
-             "all other lines; build a larger one (--capacity)\n",
-             path, 100 * fpr);
+  fmt::print(
+      stderr,
+      "note: \"{}\" holds more lines than it was made for and says \"perhaps\" to {:.0f} % of "
+      "all other lines; build a larger one (--capacity)\n",
+      path, 100 * fpr);
 }
 
 Status Add(const Arguments& arguments) {
@@ -405,7 +406,8 @@ int RunOrTrouble(const std::function<int()>& run) {
 
 void AddFilterCommand(Command app, Invocation* invocation) {
   Command filter = app.AddCommand(
-      "filter", "Sets of lines in files: certainly not in it, or maybe. Needs no store");
+      "filter",
+      "Sets of lines in files that answer \"certainly not\" or \"perhaps\". Needs no store");
   filter.RequireCommand();
   // After that of the subcommand.
   filter.OnParsed([invocation] {

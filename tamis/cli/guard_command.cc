@@ -156,20 +156,21 @@ void AddGuardCommand(Command app, Invocation* invocation) {
     sub.AddOption("--query", a->query,
                   "The keys in SQL, of --database, as in 'SELECT id FROM items'");
     sub.AddOption("--command", a->command,
-                  "A line for bash that prints the keys, one a line, in the query's place");
+                  "A line for bash that prints the keys, one on each line; instead of --query");
     sub.AddOption("--format", a->format,
-                  "plain: a backslash is refused; lines: it is one; null: keys end with a zero "
-                  "byte; copy: as COPY prints one column")
+                  "plain: keys with a backslash are refused; lines: a backslash is an ordinary "
+                  "byte; null: keys end with a zero byte; copy: COPY's escapes")
         .OneOf({"plain", "lines", "null", "copy"})
         .ShowDefault();
     sub.AddFlag("--as-is", a->as_is,
-                "Quotes, blanks, carriage returns around all keys belong to them");
+                "Quotes, blanks and carriage returns around all keys are parts of the keys");
     quiet(sub);
   };
   const auto rebuild = [&](Command sub) {
-    sub.AddOption("--capacity", a->capacity, "Room for so many rows; else as the filter has now");
+    sub.AddOption("--capacity", a->capacity,
+                  "Room for so many rows; default: as the filter has now");
     sub.AddOption("--fpr", a->fpr, "False-positive rate").ShowDefault();
-    sub.AddOption("--type", a->type, "As `filter size` lists them; else one that erases");
+    sub.AddOption("--type", a->type, "A type that `filter size` lists; default: one that erases");
     sub.AddOption("--database", a->database,
                   "PostgreSQL, as psql takes it: wait until every transaction has ended that was "
                   "open when the rebuild began");
@@ -186,8 +187,9 @@ void AddGuardCommand(Command app, Invocation* invocation) {
                  "A second line for bash: prints keys, as the application asks with them, that the "
                  "new filter must have");
   load.AddFlag("--unproved", a->unproved, "Trust the keys of --command alone");
-  load.AddOption("--id", a->id,
-                 "What `start` printed: keys come from standard input and end with a line \\.");
+  load.AddOption(
+      "--id", a->id,
+      "The id that `start` printed: keys come from standard input and end with a line \\.");
   const Option mark = load.AddOption("--mark", a->mark,
                                      "Where in the log of changes the snapshot is, for `follow`");
   load.AddFlag("--mark-first", a->mark_first, "The first line of the input is the mark")
@@ -195,7 +197,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
   load.AddOption("--at-least", a->at_least, "Fail if there are fewer rows").ShowDefault();
 
   Command start =
-      add("start", "Begin a rebuild, wait for others, print its id for `load`", StartRebuild);
+      add("start", "Begin a rebuild, wait for transactions that are open, print its id for `load`",
+          StartRebuild);
   rebuild(start);
   start.AddOption("--hold", a->hold_s, "Seconds until another load may begin in its place")
       .ShowDefault();

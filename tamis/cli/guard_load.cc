@@ -99,11 +99,12 @@ Status EndAbandoned(const GuardArguments& arguments, RedisConnection* connection
       continue;
     }
     if (before && (before->id != now->id || before->lease_s < now->lease_s)) {
-      return failed(fmt::format("another program is at it (rebuild {})", now->id));
+      return failed(fmt::format("another program is filling rebuild {}", now->id));
     }
     if (now->lease_s > FilterRebuild::kLease) {
-      return failed(fmt::format("rebuild {} is kept for {} s more for the load that is to fill it",
-                                now->id, now->lease_s));
+      return failed(
+          fmt::format("rebuild {} is reserved for {} s more for the load that will fill it",
+                      now->id, now->lease_s));
     }
     if (!before) {
       arguments.Say(fmt::format("waiting for {} s at most: is the program of rebuild {} alive?",
@@ -120,7 +121,7 @@ Result<FilterRebuild> BeginRebuild(const GuardArguments& arguments, RedisConnect
   if (options.capacity == 0) options.capacity = present;
   if (options.capacity == 0) {
     return InvalidArgument("cannot make the filter \"" + arguments.key +
-                           "\": say with --capacity for how many rows");
+                           "\": give --capacity ROWS");
   }
   TAMIS_RETURN_IF_ERROR(EndAbandoned(arguments, connection));
   return FilterRebuild::Start(connection, arguments.key, options);
@@ -130,9 +131,9 @@ Status CheckWaiting(const GuardArguments& arguments) {
   if (!arguments.database.empty() || arguments.settle_s != GuardArguments::kNone)
     return Status::Ok();
   return InvalidArgument(
-      "say how it is known that transactions that began before have ended, since their rows may be "
-      "neither in the filter nor in the snapshot: --database for PostgreSQL, or --settle SECONDS, "
-      "longer than any takes from its TAMIS.ADD to its commit (0 when nobody writes)");
+      "cannot load: transactions that are open at the start must end first, or their rows are "
+      "lost; give --database (PostgreSQL), or --settle SECONDS, longer than any transaction takes "
+      "from its TAMIS.ADD to its commit (0 if there are no writers)");
 }
 
 // The keys that were loaded, for messages: how many, and the first one.

@@ -8,6 +8,7 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cli/command.h"
+#include "tamis/store/store_kind.h"
 
 namespace {
 
@@ -41,8 +42,7 @@ int main(int argc, char** argv) {
       "tamis " TAMIS_VERSION);
   tamis::Invocation invocation{.store = "./tamis.db"};
   line.AddOption("--store", invocation.store,
-                 "The store: a directory, or hbase:///[NAMESPACE]?site=HBASE_SITE_XML, or "
-                 "hbase://HOST:PORT,...[/NAMESPACE]")
+                 "The store: a directory, or " + tamis::StoreForms(", or "))
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
   line.AddConfigFile("--config",

@@ -198,7 +198,7 @@ void AddServeCommand(Command app, Invocation* invocation) {
   auto a = std::make_shared<ServeArguments>();
   Command serve = app.AddCommand(
       "serve", "Serve the store over HTTP: SQL, tables, rows, metrics (docs/SERVER.md)");
-  serve.AddOption("--listen", a->listen, "Address and port; port 0 takes a free one");
+  serve.AddOption("--listen", a->listen, "Address and port; port 0 takes a free one").ShowDefault();
   serve.AddFlag("--write", a->write, "Permit INSERT, UPDATE, DELETE and the writing of rows");
   serve.AddFlag("--admin", a->admin,
                 "Permit changes of tables, indexes, regions and servers by programs that use this "
@@ -213,14 +213,21 @@ void AddServeCommand(Command app, Invocation* invocation) {
                   "or besides one");
   serve.AddOption("--host-name", a->host_names,
                   "A name by which clients call this server, besides the address; may be repeated");
-  serve.AddOption("--statements", a->statements, "Statements at once; more are refused (503)");
-  serve.AddOption("--threads", a->threads, "Threads for statements");
-  serve.AddOption("--statement-time", a->statement_time, "Seconds that a statement may take");
-  serve.AddOption("--idle-time", a->idle_time,
-                  "Seconds until a client that sends or takes nothing is disconnected");
-  serve.AddOption("--drain-time", a->drain_time,
-                  "Seconds that answers under way may take after SIGTERM");
-  serve.AddOption("--sql-memory", a->sql_memory, "Megabytes of memory for all statements");
+  serve.AddOption("--statements", a->statements, "Statements at once; more are refused (503)")
+      .ShowDefault();
+  serve.AddOption("--threads", a->threads, "Threads for statements").ShowDefault();
+  serve.AddOption("--statement-time", a->statement_time, "Seconds that a statement may take")
+      .ShowDefault();
+  serve
+      .AddOption("--idle-time", a->idle_time,
+                 "Seconds until a client that sends or takes nothing is disconnected")
+      .ShowDefault();
+  serve
+      .AddOption("--drain-time", a->drain_time,
+                 "Seconds that answers under way may take after SIGTERM")
+      .ShowDefault();
+  serve.AddOption("--sql-memory", a->sql_memory, "Megabytes of memory for all statements")
+      .ShowDefault();
   serve.OnParsed([=] { invocation->run = [=] { return Serve(*invocation, *a); }; });
 }
 

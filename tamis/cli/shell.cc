@@ -160,7 +160,7 @@ Status Shell::RunCommand(const std::string& line) {
 
 void Shell::PrintTotal() const {
   fmt::print(
-      "{} searches: {} of {} times a server was asked, {} of {} times a region; {} rows read, {} "
+      "{} searches, all together: {} of {} servers asked, {} of {} regions asked; {} rows read, {} "
       "returned\n",
       searches_, total_.servers_asked, total_.servers_total, total_.regions_asked,
       total_.regions_total, total_.rows_read, total_.rows_returned);

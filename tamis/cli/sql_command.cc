@@ -148,10 +148,10 @@ void AddSqlCommands(Command app, Invocation* invocation) {
   auto json = std::make_shared<bool>(false);
   Command explain = app.AddCommand(
       "explain",
-      "Run a statement and say which servers were asked, which were not, and why. Of UPDATE and "
-      "DELETE only the search is run");
+      "Run a statement and say which servers were asked, which were not, and why. UPDATE and "
+      "DELETE run only their search");
   explain.AddOption("STATEMENT", *statement, "One SQL statement").Required();
-  explain.AddFlag("--json", *json, "As JSON");
+  explain.AddFlag("--json", *json, "Print JSON");
   explain.OnParsed(
       [=] { invocation->run = [=] { return RunExplain(*invocation, *statement, *json); }; });
 }

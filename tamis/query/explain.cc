@@ -105,7 +105,7 @@ std::string Explain::ToText() const {
                               regions_asked, regions_total, regions_excluded_by_filter, ByCells(),
                               regions_excluded_by_range, regions_excluded_by_key));
   line("",
-       fmt::format("{} asked though their filters are not known, {} scanned, {} false positives",
+       fmt::format("{} asked because their filters are not loaded, {} scanned, {} false positives",
                    regions_unknown, regions_scanned, false_positive_regions));
   line("servers",
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
@@ -127,8 +127,9 @@ std::string Explain::ToText() const {
       line("", fmt::format("{} regions read all rows, the cheaper way there", use.led));
       continue;
     }
-    line("", fmt::format("{}: {} entries read, {} expected; led in {} regions, joined in {}",
-                         use.index, use.entries_read, use.entries_expected, use.led, use.joined));
+    line("",
+         fmt::format("{}: {} entries read, {} expected; driving index in {} regions, joined in {}",
+                     use.index, use.entries_read, use.entries_expected, use.led, use.joined));
   }
   if (cells_undecodable + rows_unparsed > 0) {
     line("foreign", fmt::format("{} cells do not decode and count as NULL, {} rows have keys that "

@@ -149,7 +149,7 @@ std::string Metrics::Text(const Now& now) const {
               "Pairs of region and index whose filter bits are not here; searches ask the region.",
               known.indexes_missing);
   AppendGauge(&out, "tamis_coordinator_indexes_left_out",
-              "Of these, the pairs whose bits find no room in memory.", known.indexes_left_out);
+              "The part of these pairs whose bits find no room in memory.", known.indexes_left_out);
   AppendGauge(&out, "tamis_coordinator_filters_coarse",
               "Filters that keep fewer bits than they have, since memory has no room for all.",
               known.filters_coarse);

@@ -280,7 +280,7 @@ std::vector<Route> TamisServer::Parts::OperationRoutes() {
        .answer = Writing([this](StoreCall& call) { return operations.MoveRegion(call); })},
       {.method = "GET",
        .pattern = "/v1/events",
-       .summary = "What happens in the store, as server-sent events (docs/SERVER.md)",
+       .summary = "Events of the store, as server-sent events (docs/SERVER.md)",
        .answer_type = "text/event-stream",
        .answer = [this](const Call& call) { events.Answer(call.exchange); }},
   };

@@ -51,8 +51,8 @@ Result<std::vector<Row>> AggregateRows(Session* session,
   TAMIS_ASSIGN_OR_RETURN(options.by, ColumnsOf(*schema, arguments[1]));
   TAMIS_ASSIGN_OR_RETURN(options.totals, ColumnsOf(*schema, arguments[2]));
   if (options.by.size() > kMostBy) {
-    return InvalidArgument("tamis_aggregate: at most " + std::to_string(kMostBy) +
-                           " columns of groups");
+    return InvalidArgument("tamis_aggregate groups by at most " + std::to_string(kMostBy) +
+                           " columns, not " + std::to_string(options.by.size()));
   }
   if (!Trimmed(arguments[3]).empty()) {
     auto condition = ParseCondition(*schema, arguments[3]);

@@ -54,7 +54,9 @@ void Session::Note(Explain search) {
 Status Session::CheckAdmin() const {
   if (engine != nullptr && admin != nullptr) return Status::Ok();
   TAMIS_RETURN_IF_ERROR(CheckOpen());
-  return FailedPrecondition("tables cannot be made or changed on this connection");
+  return FailedPrecondition(
+      "this connection may not create or change tables: its program opened the store without its "
+      "administration; use `tamis sql`");
 }
 
 Wait Session::Patience() const {

@@ -413,7 +413,7 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
     auto prepared = PrepareOne(apart.get(), sql);
     status = prepared.ok() ? RunToEnd(apart.get(), prepared->get()) : prepared.status();
     status = status.WithContext(
-        "cannot explain what writes, unless all its tables are those of the store");
+        "cannot explain a statement that writes unless all its tables are in the store");
   }
   TAMIS_RETURN_IF_ERROR(status);
   if (dry->searches_lost) return OutOfMemory();

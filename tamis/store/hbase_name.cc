@@ -48,7 +48,7 @@ class Options {
       }
       const auto value = DecodePercents(rest);
       if (!value || value->empty()) {
-        return "option \"" + std::string(option) + "\" has no good value";
+        return "option \"" + std::string(option) + "\" has no value or an invalid %-escape";
       }
       if (!values_.emplace(name, *value).second) return "option \"" + name + "\" is given twice";
     }
@@ -135,7 +135,7 @@ Result<HBaseName> ParseHBaseName(const std::string& name) {
   };
   std::string_view text = name;
   const std::string kind(TakeUntil(':', &text));
-  if (!text.starts_with("//")) return unreadable("two slashes follow on \"" + kind + ":\"");
+  if (!text.starts_with("//")) return unreadable("\"" + kind + ":\" must be followed by //");
   text.remove_prefix(2);
   std::string_view path = TakeUntil('?', &text);
   Options options;

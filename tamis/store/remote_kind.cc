@@ -42,7 +42,9 @@ Status SetOption(const std::string& name, const std::string& option, RemoteName*
   const auto value = equals == std::string::npos
                          ? std::nullopt
                          : DecodePercents(std::string_view(option).substr(equals + 1));
-  if (!value || value->empty()) return Wrong(name, "option \"" + option + "\" has no good value");
+  if (!value || value->empty()) {
+    return Wrong(name, "option \"" + option + "\" has no value or an invalid %-escape");
+  }
   if (key == "token-file") {
     remote->token_file = *value;
   } else if (key == "ca") {
@@ -56,7 +58,7 @@ Status SetOption(const std::string& name, const std::string& option, RemoteName*
     const char* const end = value->data() + value->size();
     const auto [last, error] = std::from_chars(value->data(), end, seconds);
     if (error != std::errc() || last != end || seconds == 0) {
-      return Wrong(name, "the time-out is no number of seconds");
+      return Wrong(name, "timeout must be a whole number of seconds above 0");
     }
     remote->timeout = std::chrono::seconds(seconds);
   } else {

@@ -12,16 +12,23 @@ std::string_view PrefixOfStore(std::string_view name) {
   return std::ranges::all_of(prefix, is_letter) ? prefix : "";
 }
 
+std::string StoreForms(std::string_view between) {
+  std::string forms;
+  for (const StoreKind* kind : kStoreKinds) {
+    if (!forms.empty()) forms += between;
+    forms += kind->form;
+  }
+  return forms;
+}
+
 Result<const StoreKind*> KindOfStore(const std::string& name) {
   const std::string_view prefix = PrefixOfStore(name);
   if (prefix.empty()) return &kRocksKind;
-  std::string forms;
   for (const StoreKind* kind : kStoreKinds) {
     if (kind->prefix == prefix) return kind;
-    forms += (forms.empty() ? "" : " and ") + std::string(kind->form);
   }
   return InvalidArgument("cannot open store \"" + name + "\": there is no kind of store \"" +
-                         std::string(prefix) + "\"; there is " + forms +
+                         std::string(prefix) + "\"; there is " + StoreForms(" and ") +
                          " (write a directory of that name as \"./" + name + "\")");
 }
 

@@ -45,6 +45,8 @@ extern const StoreKind kSecureRemoteKind;
 inline constexpr std::array<const StoreKind*, 5> kStoreKinds = {
     &kRocksKind, &kHBaseKind, &kHBaseByZooKeeperKind, &kRemoteKind, &kSecureRemoteKind};
 
+// The forms of the names of all kinds, separated by `between`, for messages and help.
+std::string StoreForms(std::string_view between);
 // The kind of a name. kInvalidArgument for a prefix that no kind has.
 Result<const StoreKind*> KindOfStore(const std::string& name);
 // "hbase" for "hbase://host"; empty for a path.

@@ -632,7 +632,7 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual(holder["max_filter_bytes"], memory)
             self.assertEqual(holder["filters_of_bits"], of_bits)
             shown = self.run_tamis(*little, "status")
-            self.assertIn(f"{left_out} not known, {left_out} of these for lack of memory", shown)
+            self.assertIn(f"not loaded: {left_out} ({left_out} for lack of memory)", shown)
             self.assertEqual("1 of bits alone for lack of memory" in shown, of_bits == 1)
             self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0)
 

@@ -662,7 +662,7 @@ def load_beside_a_load(fixture):
         assert client("TAMIS.REBUILD", "rows", "KEEP", mine, "9") == "OK"
         # While it waits for its command, it renews its lease.
         message = fixture.load(guard, expect=1)
-        assert "another program is at it" in message and "--replace" in message, message
+        assert "another program is filling rebuild" in message and "--replace" in message, message
         assert rebuild_of(client) == mine
         gate.open()
         finish(loader)
