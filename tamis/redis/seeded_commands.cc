@@ -294,7 +294,7 @@ void Load(Ctx* ctx, Words words) {
 constexpr Command kCommands[] = {
     {"bf.load", Run<Load>, 3, "write deny-oom", "write bloom", "1.0.0",
      "O(n), where n is the size of the dump",
-     "Makes a filter of valkey-bloom's kind of what its log has", "key dump"},
+     "Makes a filter of valkey-bloom's kind from the value in its log", "key dump"},
 };
 
 }  // namespace

@@ -494,72 +494,72 @@ constexpr char kPerItem[] = "O(n), where n is the number of items";
 constexpr Command kCommands[] = {
     {"tamis.reserve", Run<Reserve>, -4, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity",
-     "Makes an empty filter; with GUARD its no is believed from TAMIS.TRUST until adds may be "
-     "lost; "
-     "with WINDOW it forgets an item after so many seconds",
+     "Makes an empty filter; with GUARD its \"no\" is believed from TAMIS.TRUST until adds may be "
+     "lost; with WINDOW it forgets an item after this many seconds",
      "key error_rate:double capacity:integer [TYPE type] [SEED seed:integer] [GUARD] "
      "[WINDOW seconds:integer] [SLICES slices:integer]"},
     {"tamis.add", Run<Add>, -3, "write deny-oom", "write tamis", "1.0.0", kPerItem,
-     "Adds a copy of each item: 1 added, 0 added though perhaps there already, -1 full; makes no "
-     "filter",
+     "Adds a copy of each item to an existing filter: 1 added, 0 added but perhaps there already, "
+     "-1 full",
      "key item..."},
     {"tamis.del", Run<Erase>, -3, "write", "write tamis", "1.0.0", kPerItem,
      "Erases one copy of each item: 1 erased, 0 was not there, -1 not erased, since its add may be "
      "lost",
      "key item..."},
     {"tamis.delif", Run<EraseOfGeneration>, -4, "write", "write tamis", "1.0.0", kPerItem,
-     "Erases one copy of each item, -1 unless the filter is the one whose generation was read, or "
-     "with WINDOW the slice since",
+     "Erases one copy of each item if the filter still has this generation (with WINDOW: from the "
+     "slice of this generation on), else answers -1",
      "key generation:integer item..."},
     {"tamis.generation", Run<Generation>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
-     "Tells by a number which filter this is, for TAMIS.DELIF; 0 = there is none", "key",
+     "Returns the number that identifies the filter, for TAMIS.DELIF; 0 if there is none", "key",
      "dont_cache"},
     {"tamis.check", Run<Check>, -3, "readonly fast", "read fast tamis", "1.0.0", kPerItem,
-     "Says of each item: 1 perhaps, 0 certainly not, -1 unknown, ask the database; of any filter",
+     "Tests each item in a filter of any kind: 1 perhaps there, 0 certainly not, -1 unknown",
      "key item...", "dont_cache"},
     {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity or the number of items",
-     "Fills a new filter beside the old one and puts it in its place, believed",
+     "Fills a new filter beside the old one, and puts it in its place, trusted",
      "key <START error_rate:double capacity:integer [TYPE type] [SEED seed:integer] "
      "[ID id:integer] [LEASE seconds:integer]|ADD item...|ADDIF id:integer item...|"
      "CHECK id:integer item...|KEEP id:integer seconds:integer|COMMIT [ID id:integer] [MARK mark]|"
      "ABORT [ID id:integer]>"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
-     "Says that a filter holds all that it should, so that its no is believed again", "key"},
+     "Declares that a filter holds all items, so that its \"no\" is believed again", "key"},
     {"tamis.doubt", Run<Doubt>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
-     "Says that a filter with GUARD may lack adds, so that its no is not believed until "
+     "Declares that a filter with GUARD may lack adds, so that its \"no\" is not believed until "
      "TAMIS.TRUST",
      "key"},
     {"tamis.doubtall", Run<DoubtEvery>, 1, "write admin fast", "write admin fast tamis", "1.0.0",
      "O(n), where n is the number of filters that are trusted or being rebuilt",
-     "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
+     "Declares that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
-     "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
-     "filter is that one",
+     "Stores the filter's position in the log of changes that it follows; with a generation only "
+     "if "
+     "the filter has it",
      "key mark [generation:integer]"},
     {"tamis.info", Run<Info>, 2, "readonly", "read tamis", "1.0.0", "O(n), where n is the size",
-     "Tells of a filter", "key", "dont_cache"},
+     "Describes a filter", "key", "dont_cache"},
     {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the size of the chunk; the last one reads the whole filter",
-     "Takes the parts that TAMIS.SCANDUMP gave, each at the position that was asked for",
+     "Restores a filter from the parts that TAMIS.SCANDUMP returned, each at its position",
      "key position:integer data"},
     {"tamis.scandump", Run<ScanDump>, 3, "readonly", "read tamis", "1.0.0",
      "O(n), where n is the size of the filter at position 0, else that of the chunk",
-     "Gives one part after the other of a filter as it is at position 0", "key position:integer",
+     "Returns a filter part by part, as it was at position 0", "key position:integer",
      "dont_cache"},
     {"tamis.count", Run<Count>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Counts the items that a filter holds", "key"},
     {"tamis.size", Run<Size>, -3, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
-     "Tells how large a filter would be",
+     "Returns the size that a filter would have",
      "error_rate:double capacity:integer [TYPE type] [SLICES slices:integer]", nullptr,
      Keys::kNone},
     {"tamis.slice", Run<Slice>, -5, "write", "write tamis", "1.0.0",
      "O(n), where n is the capacity of a slice or the number of items",
-     "Servers send it to replicas and logs: a slice of a window has begun, or items were erased",
+     "Sent by servers to replicas and logs: a slice of a window has begun, or items were erased",
      "key <BEGIN number:integer elapsed:integer time:integer|DEL number:integer item...>"},
     {"tamis.union", Run<Unite>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the size of all filters",
-     "Makes a filter, or adds to it, of all that the sources hold, which are alike; BF.* ones, too",
+     "Makes a filter from like filters, or adds them to it; also for filters of BF.*",
      "key source...", nullptr, Keys::kFirstIsMadeOfOthers},
 };
 
