@@ -767,7 +767,7 @@ TEST(TreeFilterTest, OutputBesideOneWithoutKeysIsCountedOnce) {
   tree->families().ClearBypassReasons(0, kNotShown);
   const auto memtable = tree->families().MemtableMade(0);
   tree->EndCounting();
-  constexpr uint64_t kKeys = 100;  // of each file
+  constexpr uint64_t kKeys = 100;  // in each file
   const auto create = [&](FileNumber file, int keys_of, std::optional<int> compaction) {
     std::vector<uint64_t> hashes;
     for (uint64_t i = 0; i < kKeys; ++i) {
