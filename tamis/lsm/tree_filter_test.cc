@@ -693,6 +693,7 @@ TEST(TreeFilterTest, SettlingMakesHalfEmptyShardsAnew) {
   const TreeFilter::Figures after = tree->figures();
   EXPECT_EQ(after.filter.keys, kKeys);
   EXPECT_EQ(after.touched, before.touched + 7 * kKeys);
+  EXPECT_EQ(after.compared, before.compared + 9 * kKeys);
   EXPECT_LT(after.filter.size_bytes, before.filter.size_bytes / 3);
   EXPECT_TRUE(tree->IsExact());
   for (uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(tree->MayContain(0, std::to_string(i)));
@@ -782,10 +783,11 @@ TEST(TreeFilterTest, OutputBesideOneWithoutKeysIsCountedOnce) {
   tree->CompactionEnded(1);
   std::filesystem::remove(directory + "/8.keys");
   tree->FileDeleted(1);
-  tree->FileDeleted(2);
-  tree->Reconcile([] { return std::vector<FileNumber>{7, 8, 9}; });
+  tree->Reconcile([] { return std::vector<FileNumber>{2, 7, 8, 9}; });
   const uint64_t keys = tree->figures().filter.keys;
   tree->FileDeleted(7);
+  EXPECT_FALSE(tree->IsPartlyDeleted());  // file 2 adds nothing to what file 8 leaves
+  tree->FileDeleted(2);
   tree->Reconcile([] { return std::vector<FileNumber>{8, 9}; });
   EXPECT_EQ(tree->figures().filter.keys, keys);
   for (uint64_t i = 0; i < kKeys; ++i) {
