@@ -14,7 +14,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/lsm_bench.h"
-#include "tamis/lsm/hooks.h"
+#include "tamis/lsm/hook_state.h"
 #include "tamis/lsm/key_file.h"
 #include "tamis/lsm/sst_keys.h"
 #include "tamis/lsm/stored_database.h"

@@ -58,7 +58,9 @@ std::string DatabaseFilter::BypassReasonsOf(rocksdb::ColumnFamilyHandle* family)
 
 void DatabaseFilter::CountLater(uint32_t family) { hooks_->AddUncounted(family); }
 
-bool DatabaseFilter::HasWork() const { return hooks_->HasUncounted() || tree_.HasUnreconciled(); }
+bool DatabaseFilter::HasWork() const {
+  return !hooks_->uncounted().empty() || tree_.HasUnreconciled();
+}
 
 void DatabaseFilter::AttachTo(rocksdb::DBOptions* options) const {
   if (options->env->GetFileSystem() != options_.env->GetFileSystem()) tree_.AbandonKeyFiles();
@@ -100,7 +102,7 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   if (comparator != rocksdb::BytewiseComparator())
     tree().families().AddBypassReasons(id, kComparator);
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
-  if (db_ != nullptr) hooks_->ShowHandle(db_->GetRootDB(), handle);
+  if (db_ != nullptr) hooks_->bypassed().Show(db_->GetRootDB(), handle);
 #endif
   tree().families().ClearBypassReasons(id, kNotShown);
 }
@@ -128,7 +130,8 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
   hooks_->SetDatabase(db->GetName());
   db_ = db;
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
-  for (rocksdb::ColumnFamilyHandle* handle : handles) hooks_->ShowHandle(db->GetRootDB(), handle);
+  for (rocksdb::ColumnFamilyHandle* handle : handles)
+    hooks_->bypassed().Show(db->GetRootDB(), handle);
 #endif
   hooks_->SetWake([this] {
     {
@@ -141,7 +144,7 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
 
 void DatabaseFilter::Unwatch() {
   hooks_->SetWake(nullptr);
-  hooks_->ForgetHandles();
+  hooks_->bypassed().ForgetAll();
 }
 
 void DatabaseFilter::Stop() {
@@ -200,7 +203,7 @@ void DatabaseFilter::Run() {
 
 bool DatabaseFilter::CountAndReconcile() noexcept {
   try {
-    if (hooks_->HasUncounted() && !CountUnknown()) return false;
+    if (!hooks_->uncounted().empty() && !CountUnknown()) return false;
     const auto unknown = tree().Reconcile([this] {
       std::vector<TreeFilter::FileNumber> numbers;
       for (const LiveFile& live : LiveFiles()) {
@@ -245,12 +248,12 @@ std::vector<DatabaseFilter::LiveFile> DatabaseFilter::LiveFiles() const {
 }
 
 bool DatabaseFilter::CountUnknown() noexcept {
-  std::set<uint32_t> uncounted = hooks_->TakeUncounted();
+  std::set<uint32_t> uncounted = hooks_->uncounted().Take();
   try {
     CountLiveFiles(uncounted);
     return true;
   } catch (const std::bad_alloc&) {
-    hooks_->GiveBackUncounted(std::move(uncounted));
+    hooks_->uncounted().GiveBack(std::move(uncounted));
     return false;
   }
 }
@@ -308,7 +311,7 @@ void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
     }
   }
   tree.EndCounting();
-  hooks_->HaveCounted(uncounted);
+  hooks_->uncounted().HaveCounted(uncounted);
 }
 
 std::map<std::string, uint64_t> DatabaseFilter::Metrics() const {
@@ -360,7 +363,7 @@ void DatabaseFilter::Ingestion::Count(const std::string& path) {
   });
   // RocksDB says better what is wrong with it; should it take it, it is counted afterwards.
   if (!read.ok()) {
-    if (!is_partial_) filter_->hooks_->ArrivalBegan(family_);
+    if (!is_partial_) filter_->hooks_->uncounted().ArrivalBegan(family_);
     is_partial_ = true;
     return;
   }

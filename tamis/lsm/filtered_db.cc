@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tamis/lsm/filtered_reads.h"
 #include "tamis/lsm/tree_filter.h"
 
 namespace tamis::lsm {
@@ -65,24 +66,16 @@ Status FilteredDB::Close() {
   return db_->Close();
 }
 
-void FilteredDB::Note(ColumnFamilyHandle* family, const Status& status) const {
-  if (status.IsNotFound()) filter_->tree().NoteFalsePasses(family->GetID(), 1);
-}
+FilteredReads FilteredDB::reads() const { return {db_, filter_.get()}; }
 
 Status FilteredDB::GetFiltered(const ReadOptions& options, ColumnFamilyHandle* family,
                                const Slice& key, PinnableSlice* value) {
-  if (!filter_->MayContain(family, key)) return Status::NotFound();
-  Status status = db_->Get(options, family, key, value);
-  Note(family, status);
-  return status;
+  return reads().One(family, key, [&] { return db_->Get(options, family, key, value); });
 }
 
 Status FilteredDB::GetEntity(const ReadOptions& options, ColumnFamilyHandle* family,
                              const Slice& key, rocksdb::PinnableWideColumns* columns) {
-  if (!filter_->MayContain(family, key)) return Status::NotFound();
-  Status status = db_->GetEntity(options, family, key, columns);
-  Note(family, status);
-  return status;
+  return reads().One(family, key, [&] { return db_->GetEntity(options, family, key, columns); });
 }
 
 bool FilteredDB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family,
@@ -94,87 +87,6 @@ bool FilteredDB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* fam
   return db_->KeyMayExist(options, family, key, value, value_found);
 }
 
-// A batch is read as of one moment. A key that the filter denies is absent as of the moment of the
-// filter's answer, which precedes the read of the others. So if anything was written meanwhile, the
-// filter is asked again, and if a denied key is not denied any more, all keys are read together.
-template <class FamilyAt, class Read, class ReadAll, class Deny>
-void FilteredDB::ReadMany(size_t count, const Slice* keys, FamilyAt&& family_at, Read&& read,
-                          ReadAll&& read_all, Deny&& deny) {
-  // Most batches are small, and most of their keys absent: nothing is allocated for these.
-  constexpr size_t kBatch = 64;
-  bool few_answers[kBatch];
-  std::unique_ptr<bool[]> many_answers;
-  if (count > kBatch) many_answers = std::make_unique_for_overwrite<bool[]>(count);
-  bool* const answers = count > kBatch ? many_answers.get() : few_answers;
-  const auto ask = [&] {
-    size_t denied = 0;
-    for (size_t begin = 0; begin < count;) {
-      ColumnFamilyHandle* const family = family_at(begin);
-      std::string_view batch[kBatch];
-      size_t n = 0;
-      for (; n < kBatch && begin + n < count && family_at(begin + n) == family; ++n) {
-        batch[n] = {keys[begin + n].data(), keys[begin + n].size()};
-      }
-      filter_->MayContain(family, {batch, n}, {answers + begin, n});
-      denied += static_cast<size_t>(std::count(answers + begin, answers + begin + n, false));
-      begin += n;
-    }
-    return denied;
-  };
-  const rocksdb::SequenceNumber before = db_->GetLatestSequenceNumber();
-  const size_t denied = ask();
-  if (denied == 0) {
-    read_all();
-    return;
-  }
-  if (denied < count) {
-    std::vector<size_t> places;
-    std::vector<size_t> others;
-    for (size_t i = 0; i < count; ++i) (answers[i] ? places : others).push_back(i);
-    read(places);
-    if (db_->GetLatestSequenceNumber() != before) {
-      ask();
-      if (std::ranges::any_of(others, [&](size_t i) { return answers[i]; })) {
-        read_all();
-        return;
-      }
-    }
-    for (const size_t i : others) deny(i);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) deny(i);
-}
-
-template <class FamilyAt, class Value, class Read>
-void FilteredDB::ReadArrays(size_t count, const Slice* keys, FamilyAt&& family_at, Value* values,
-                            Status* statuses, Read&& read) {
-  const auto read_places = [&](const std::vector<size_t>& places) {
-    std::vector<ColumnFamilyHandle*> some_families;
-    std::vector<Slice> some_keys;
-    for (const size_t i : places) {
-      some_families.push_back(family_at(i));
-      some_keys.push_back(keys[i]);
-    }
-    std::vector<Value> found(places.size());
-    std::vector<Status> some(places.size());
-    read(places.size(), some_families.data(), some_keys.data(), found.data(), some.data());
-    for (size_t i = 0; i < places.size(); ++i) {
-      Note(some_families[i], some[i]);
-      statuses[places[i]] = std::move(some[i]);
-      values[places[i]] = std::move(found[i]);
-    }
-  };
-  const auto read_all = [&] {
-    std::vector<ColumnFamilyHandle*> families(count);
-    for (size_t i = 0; i < count; ++i) families[i] = family_at(i);
-    read(count, families.data(), keys, values, statuses);
-  };
-  ReadMany(count, keys, family_at, read_places, read_all, [&](size_t i) {
-    statuses[i] = Status::NotFound();
-    values[i].Reset();
-  });
-}
-
 #if TAMIS_ROCKSDB_HAS_ONE_GET
 
 void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
@@ -184,7 +96,7 @@ void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamily
     db_->MultiGet(options, count, families, keys, values, timestamps, statuses, sorted);
     return;
   }
-  ReadArrays(
+  reads().Arrays(
       count, keys, [&](size_t i) { return families[i]; }, values, statuses,
       [&](size_t n, ColumnFamilyHandle** of, const Slice* asked, PinnableSlice* found,
           Status* results) {
@@ -200,7 +112,7 @@ std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
                                          std::vector<std::string>* values) {
   std::vector<Status> statuses(keys.size());
   values->resize(keys.size());
-  ReadMany(
+  reads().Many(
       keys.size(), keys.data(), [&](size_t i) { return families[i]; },
       [&](const std::vector<size_t>& places) {
         std::vector<ColumnFamilyHandle*> some_families;
@@ -212,7 +124,7 @@ std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
         std::vector<std::string> found;
         auto some = db_->MultiGet(options, some_families, some_keys, &found);
         for (size_t i = 0; i < places.size(); ++i) {
-          Note(families[places[i]], some[i]);
+          reads().Note(families[places[i]], some[i]);
           statuses[places[i]] = std::move(some[i]);
           (*values)[places[i]] = std::move(found[i]);
         }
@@ -227,7 +139,7 @@ std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
 
 void FilteredDB::MultiGet(const ReadOptions& options, ColumnFamilyHandle* family, size_t count,
                           const Slice* keys, PinnableSlice* values, Status* statuses, bool sorted) {
-  ReadArrays(
+  reads().Arrays(
       count, keys, [&](size_t) { return family; }, values, statuses,
       [&](size_t n, ColumnFamilyHandle**, const Slice* asked, PinnableSlice* found,
           Status* results) { db_->MultiGet(options, family, n, asked, found, results, sorted); });
@@ -236,7 +148,7 @@ void FilteredDB::MultiGet(const ReadOptions& options, ColumnFamilyHandle* family
 // StackableDB does not forward the form of several families that the database is asked by.
 void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
                           const Slice* keys, PinnableSlice* values, Status* statuses, bool sorted) {
-  ReadArrays(
+  reads().Arrays(
       count, keys, [&](size_t i) { return families[i]; }, values, statuses,
       [&](size_t n, ColumnFamilyHandle** of, const Slice* asked, PinnableSlice* found,
           Status* results) { db_->MultiGet(options, n, of, asked, found, results, sorted); });
@@ -250,7 +162,7 @@ void FilteredDB::MultiGetEntity(const ReadOptions& options, ColumnFamilyHandle* 
                                 size_t count, const Slice* keys,
                                 rocksdb::PinnableWideColumns* columns, Status* statuses,
                                 bool sorted) {
-  ReadArrays(
+  reads().Arrays(
       count, keys, [&](size_t) { return family; }, columns, statuses,
       [&](size_t n, ColumnFamilyHandle**, const Slice* asked, rocksdb::PinnableWideColumns* found,
           Status* results) {
@@ -262,7 +174,7 @@ void FilteredDB::MultiGetEntity(const ReadOptions& options, size_t count,
                                 ColumnFamilyHandle** families, const Slice* keys,
                                 rocksdb::PinnableWideColumns* columns, Status* statuses,
                                 bool sorted) {
-  ReadArrays(
+  reads().Arrays(
       count, keys, [&](size_t i) { return families[i]; }, columns, statuses,
       [&](size_t n, ColumnFamilyHandle** of, const Slice* asked,
           rocksdb::PinnableWideColumns* found,

@@ -29,6 +29,8 @@
 
 namespace tamis::lsm {
 
+class FilteredReads;
+
 class FilteredDB : public rocksdb::StackableDB {
  public:
   // Open replaces an empty `directory` with the directory tamis.keys in that of the database, and
@@ -195,6 +197,7 @@ class FilteredDB : public rocksdb::StackableDB {
 #endif
 
  private:
+  FilteredReads reads() const;
   rocksdb::Status GetFiltered(const rocksdb::ReadOptions& options,
                               rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key,
                               rocksdb::PinnableSlice* value);
@@ -205,18 +208,6 @@ class FilteredDB : public rocksdb::StackableDB {
   // Makes the family's handle known to the filter. If memory does not suffice, the filter does not
   // answer for the family.
   void Show(rocksdb::ColumnFamilyHandle* handle) const noexcept;
-  // Counts a false positive if the status is NotFound: the filter let the key pass.
-  void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const;
-  // Reads a batch: read(places) reads the keys at these places of the batch, without those that the
-  // filter denies; read_all() reads all keys; deny(place) reports a key as absent.
-  template <class FamilyAt, class Read, class ReadAll, class Deny>
-  void ReadMany(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Read&& read,
-                ReadAll&& read_all, Deny&& deny);
-  // The same for the forms that take and fill arrays: read(count, families, keys, values,
-  // statuses).
-  template <class FamilyAt, class Value, class Read>
-  void ReadArrays(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Value* values,
-                  rocksdb::Status* statuses, Read&& read);
   template <class Metadata>
   rocksdb::Status Import(const rocksdb::ColumnFamilyOptions& options, const std::string& name,
                          const rocksdb::ImportColumnFamilyOptions& import, const Metadata& metadata,

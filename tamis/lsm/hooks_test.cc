@@ -65,27 +65,27 @@ TEST_F(HooksTest, AFileMadeOutsideOfTheDatabaseLeavesNothing) {
     ASSERT_TRUE(writer.Open(path_ + "/new.sst").ok());
     ASSERT_TRUE(writer.Put("a", "v").ok());
     ASSERT_TRUE(writer.Finish().ok());
-    EXPECT_EQ(state_->CollectionCount(), 0u);
+    EXPECT_EQ(state_->collected().count(), 0u);
   }
   EXPECT_EQ(state_->tree().families().BypassReasonsOf(0), 0u);
 }
 
 TEST_F(HooksTest, AFileThatIsGivenUpOrFailsLeavesNothing) {
   (void)Collector(0)->AddUserKey("a", "v", rocksdb::kEntryPut, 1, 0);
-  EXPECT_EQ(state_->CollectionCount(), 0u);
+  EXPECT_EQ(state_->collected().count(), 0u);
   // Its keys are complete, and what is written after them fails: RocksDB announces no properties.
   Finish(Collector(0).get());
-  EXPECT_EQ(state_->CollectionCount(), 1u);
+  EXPECT_EQ(state_->collected().count(), 1u);
   rocksdb::TableFileCreationInfo failed;
   failed.cf_name = "default";
   failed.file_path = "000009.sst";
   failed.file_size = 0;
   failed.status = rocksdb::Status::IOError();
   options_.listeners[0]->OnTableFileCreated(failed);
-  EXPECT_EQ(state_->CollectionCount(), 0u);
+  EXPECT_EQ(state_->collected().count(), 0u);
   // Nor do those that are never announced add up.
   for (int i = 0; i < 5; ++i) Finish(Collector(0).get());
-  EXPECT_EQ(state_->CollectionCount(), 1u);
+  EXPECT_EQ(state_->collected().count(), 1u);
 }
 
 TEST_F(HooksTest, AFlushIsCountedOnceThoughItsOptionsWereAttachedTwice) {
@@ -97,7 +97,7 @@ TEST_F(HooksTest, AFlushIsCountedOnceThoughItsOptionsWereAttachedTwice) {
   ASSERT_TRUE(db_->Put({}, "a", "v").ok());
   ASSERT_TRUE(db_->Flush({}).ok());
   EXPECT_EQ(state_->tree().figures().filter.keys, 1u);
-  EXPECT_EQ(state_->CollectionCount(), 0u);
+  EXPECT_EQ(state_->collected().count(), 0u);
   EXPECT_EQ(state_->tree().families().BypassReasonsOf(0), 0u);
 }
 
