@@ -217,6 +217,14 @@ void CostsAtTheirBounds(std::ostream& out) {
     scenarios.Search(Predicate::And({Between(kAmount, 0, 89), Between(kDay, 0, entries - 1)}), 40,
                      {kNote});
   }
+  // The first of two streams with as many entries drives; one of ten ranges is read later than
+  // another, since it costs more to open.
+  scenarios.Search(Predicate::And({Between(kAmount, 0, 59), Between(kShipped, 0, 59)}), 255,
+                   {kNote});
+  for (const int64_t entries : {97, 98, 99, 100}) {
+    scenarios.Search(Predicate::And({Between(kAmount, 0, entries - 1), Predicate::In(kCity, ten)}),
+                     255, {kNote});
+  }
   // The first rows in an order: by the entries of the order, or sorted.
   const std::vector<OrderTerm> by_amount = {{.column = kAmount}};
   for (const int64_t count : {98, 99, 100, 101}) {

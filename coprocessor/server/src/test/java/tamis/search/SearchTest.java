@@ -131,16 +131,21 @@ public class SearchTest {
     return keys;
   }
 
-  /** Rows with a value under a tombstone, which has an entry as well. */
+  /** Five rows r0, r1, ... in which n is 5, and 7 under a tombstone, which has an entry as well. */
+  private static RegionForTest rowsWithTombstones() throws Exception {
+    RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3), new byte[0], new byte[0]);
+    byte[] n = Bytes.toBytes("n");
+    for (int i = 0; i < 5; ++i) {
+      byte[] row = Bytes.toBytes("r" + i);
+      test.region.put(new Put(row).addColumn(RegionForTest.F, n, 100, Bytes.toBytes(5L)));
+      test.region.delete(new Delete(row).addColumn(RegionForTest.F, n, 150));
+      test.region.put(new Put(row).addColumn(RegionForTest.F, n, 150, Bytes.toBytes(7L)));
+    }
+    return test;
+  }
+
   private static List<String> searchBehindTombstones() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3), new byte[0], new byte[0])) {
-      byte[] n = Bytes.toBytes("n");
-      for (int i = 0; i < 5; ++i) {
-        byte[] row = Bytes.toBytes("r" + i);
-        test.region.put(new Put(row).addColumn(RegionForTest.F, n, 100, Bytes.toBytes(5L)));
-        test.region.delete(new Delete(row).addColumn(RegionForTest.F, n, 150));
-        test.region.put(new Put(row).addColumn(RegionForTest.F, n, 150, Bytes.toBytes(7L)));
-      }
+    try (RegionForTest test = rowsWithTombstones()) {
       Cluster.IndexStream range = Cluster.IndexStream.newBuilder()
                                       .setIndexId(2)
                                       .addRanges(Cluster.IndexRange.newBuilder()
@@ -165,6 +170,54 @@ public class SearchTest {
       assertTrue(searchBehindTombstones().size() > 5);
     } finally {
       Fault.only();
+    }
+  }
+
+  /** The counts of the groups of rows with one n, of those that the entries of these values lead to. */
+  private static List<Long> countsOfN(IndexedRegion region, long... values) throws Exception {
+    Cluster.IndexRange[] ranges =
+        Arrays.stream(values).mapToObj(value -> equal(Value.int64(value))).toArray(Cluster.IndexRange[] ::new);
+    Table.Predicate all = compare(N, Table.Predicate.Op.GE, Value.int64(0));
+    Cluster.SearchRequest request =
+        Cluster.SearchRequest.newBuilder()
+            .setGroups(true)
+            .addColumns(region.table.schema.columns[N].id)
+            .addBranches(Cluster.Branch.newBuilder().addStreams(stream(2, ranges)).setPredicate(all.toByteString()))
+            .build();
+    Cluster.RangeResult page =
+        new Searcher(request, region.table, "here")
+            .search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).build(), 100,
+                System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+    assertEquals("", page.getError().getMessage());
+    List<Long> counts = new ArrayList<>();
+    for (Cluster.FoundRow group : page.getRowsList()) counts.add(group.getCount());
+    return counts;
+  }
+
+  @Test
+  void aRowWithSeveralEntriesIsCountedOnceAsItShows() throws Exception {
+    try (RegionForTest test = rowsWithTombstones()) {
+      assertEquals(Arrays.asList(5L), countsOfN(test.indexed(), 5, 7));
+      assertEquals(Arrays.asList(5L), countsOfN(test.indexed(), 7));
+    }
+  }
+
+  @Test
+  void aRequestHasOneToSoManyBranches() throws Exception {
+    try (RegionForTest test = rowsWithTombstones()) {
+      Table.Predicate all = Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.TRUE).build();
+      Cluster.Branch branch = Cluster.Branch.newBuilder().setPredicate(all.toByteString()).build();
+      for (int count : new int[] {0, 1, 1024, 1025}) {
+        Cluster.SearchRequest request =
+            Cluster.SearchRequest.newBuilder().addAllBranches(Collections.nCopies(count, branch)).build();
+        boolean isRefused = false;
+        try {
+          new Searcher(request, test.indexed().table, "here");
+        } catch (StatusException e) {
+          isRefused = true;
+        }
+        assertEquals(count < 1 || count > 1024, isRefused, count + " branches");
+      }
     }
   }
 
