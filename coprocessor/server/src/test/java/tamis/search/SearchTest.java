@@ -184,10 +184,9 @@ public class SearchTest {
             .addColumns(region.table.schema.columns[N].id)
             .addBranches(Cluster.Branch.newBuilder().addStreams(stream(2, ranges)).setPredicate(all.toByteString()))
             .build();
-    Cluster.RangeResult page =
-        new Searcher(request, region.table, "here")
-            .search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).build(), 100,
-                System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+    Cluster.RangeResult page = new Searcher(request, region.table, "here")
+                                   .search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).build(), 100,
+                                       System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
     assertEquals("", page.getError().getMessage());
     List<Long> counts = new ArrayList<>();
     for (Cluster.FoundRow group : page.getRowsList()) counts.add(group.getCount());
