@@ -1,8 +1,9 @@
 package tamis.feed;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.function.BiConsumer;
 import tamis.base.Fault;
 import tamis.base.StatusException;
 import tamis.pb.Cluster;
@@ -95,10 +96,19 @@ final class FeedCoordinators {
     return next;
   }
 
-  /** Calls it with each coordinator that has a lease or has polled lately, and its number. */
-  void forEachKnown(long now, BiConsumer<Long, FeedCoordinator> call) {
+  /** The coordinators that have a lease or have polled lately; `last`: the number of the last event. */
+  List<Cluster.CoordinatorStatus> statuses(long last, long now) {
+    List<Cluster.CoordinatorStatus> known = new ArrayList<>();
     coordinators.forEach((number, coordinator) -> {
-      if (coordinator.isKnown(now, options.silenceNs)) call.accept(number, coordinator);
+      if (!coordinator.isKnown(now, options.silenceNs)) return;
+      known.add(Cluster.CoordinatorStatus.newBuilder()
+                    .setCoordinator(number)
+                    .setEventsBehind(last - coordinator.acked())
+                    .setLeaseLeftNs(coordinator.hasLease(now) ? coordinator.leaseUntil() - now : 0)
+                    .setUser(coordinator.user())
+                    .setHost(coordinator.host())
+                    .build());
     });
+    return known;
   }
 }

@@ -54,7 +54,6 @@ public final class FilterFeed {
   private final FeedCoordinators coordinators;
   private long urgentUntil; // number of the last event that parked polls are woken for
   private int parked;
-  private long progressAt; // when a put of `puts` was acknowledged last, or the first of those that wait began to
   private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
   private final Condition news = lock.newCondition(); // for parked polls
   private final WaitingPuts puts;
@@ -67,7 +66,7 @@ public final class FilterFeed {
     this.projections = projections;
     log = new EventLog(options);
     coordinators = new FeedCoordinators(options);
-    puts = new WaitingPuts(lock, options);
+    puts = new WaitingPuts(lock, options, clock, log, coordinators);
   }
 
   long startCode() {
@@ -174,7 +173,7 @@ public final class FilterFeed {
     lock.lock();
     try {
       long now = clock.getAsLong();
-      if (hear(request, now, reader) && puts.wakeUpTo(floor(now))) progressAt = now;
+      if (hear(request, now, reader)) puts.wakeAcknowledged(now);
       forgetEvents(now);
       // Events that are not urgent are sent with urgent ones: a reply for them alone would make the next put wait for
       // one more poll. They always fit in one reply.
@@ -281,26 +280,19 @@ public final class FilterFeed {
 
   // ---- Puts
 
-  private long floor(long now) {
-    return coordinators.floor(log.last(), now);
-  }
-
   /** The number up to which every coordinator with a live lease has applied the events. */
   public long acknowledgedFloor() {
-    return locked(() -> floor(clock.getAsLong()));
+    return locked(() -> coordinators.floor(log.last(), clock.getAsLong()));
   }
 
   /** True while so many puts wait that a further one has to queue. */
   public boolean isCrowded() {
-    return locked(() -> puts.waiting() >= options.maxWaiting);
+    return locked(puts::areCrowded);
   }
 
   /** True while a put that has to queue would be refused: a coordinator is stuck. */
   public boolean isStuck() {
-    return locked(() -> {
-      if (puts.waiting() < options.maxWaiting || Fault.QUEUED_FOR_THE_STUCK.isOn()) return false;
-      return clock.getAsLong() - progressAt >= options.patienceNs;
-    });
+    return locked(puts::areStuck);
   }
 
   /**
@@ -312,23 +304,9 @@ public final class FilterFeed {
    */
   public boolean awaitRoom(long sequence, BooleanSupplier hurry) throws InterruptedException {
     lock.lock();
-    WaitingPuts.Put put = null;
-    boolean room = false;
     try {
-      long end = clock.getAsLong() + options.maxQueuedNs;
-      while (true) {
-        long now = clock.getAsLong();
-        boolean acknowledged = sequence <= floor(now);
-        room = !acknowledged && puts.waiting() < options.maxWaiting; // else it will not wait there
-        if (room || acknowledged || hurry.getAsBoolean()) return true;
-        long left = end - now;
-        if (!Fault.QUEUED_FOR_THE_STUCK.isOn()) left = Math.min(left, progressAt + options.patienceNs - now);
-        if (left <= 0) return false;
-        if (put == null) put = puts.beginQueued(sequence);
-        puts.sleepQueued(put, left);
-      }
+      return puts.awaitRoom(sequence, hurry);
     } finally {
-      if (put != null) puts.endQueued(put, room);
       lock.unlock();
     }
   }
@@ -344,25 +322,9 @@ public final class FilterFeed {
   /** Returns true once every coordinator with a live lease has applied the event, or false at the deadline. */
   public boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
     lock.lock();
-    WaitingPuts.Put put = null;
     try {
-      while (true) {
-        long now = clock.getAsLong();
-        if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) {
-          if (put != null) {
-            progressAt = now;
-          } else {
-            puts.offerPlace(); // which it may have been given, and does not need
-          }
-          return true;
-        }
-        if (now - deadline >= 0) return false;
-        if (puts.waiting() == 0) progressAt = now;
-        if (put == null) put = puts.begin(sequence);
-        puts.sleep(put, coordinators.nextLeaseEnd(now, deadline) - now);
-      }
+      return puts.awaitAcknowledged(sequence, deadline);
     } finally {
-      if (put != null) puts.end(put);
       lock.unlock();
     }
   }
@@ -390,20 +352,7 @@ public final class FilterFeed {
 
   /** The coordinators that have a lease, or have polled lately. */
   public List<Cluster.CoordinatorStatus> coordinators() {
-    return locked(() -> {
-      long now = clock.getAsLong();
-      List<Cluster.CoordinatorStatus> known = new ArrayList<>();
-      coordinators.forEachKnown(now, (number, coordinator) -> {
-        known.add(Cluster.CoordinatorStatus.newBuilder()
-                      .setCoordinator(number)
-                      .setEventsBehind(log.last() - coordinator.acked())
-                      .setLeaseLeftNs(coordinator.hasLease(now) ? coordinator.leaseUntil() - now : 0)
-                      .setUser(coordinator.user())
-                      .setHost(coordinator.host())
-                      .build());
-      });
-      return known;
-    });
+    return locked(() -> coordinators.statuses(log.last(), clock.getAsLong()));
   }
 
   /** The coordinators with a live lease. */
