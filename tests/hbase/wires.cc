@@ -88,6 +88,12 @@ void Wires::Heal() {
   });
 }
 
+void Wires::Break() {
+  Run([this] {
+    for (const auto& wire : wires_) wire->Close();
+  });
+}
+
 asio::awaitable<void> Wires::Accept(std::shared_ptr<Port> port) {
   while (true) {
     boost::system::error_code error;

@@ -33,6 +33,8 @@ class Wires {
   void Cut();
   // Lets new connections through, and closes the connections that have lost bytes.
   void Heal();
+  // Closes all connections; new ones are let through unless the wires are cut.
+  void Break();
 
  private:
   struct Wire;
