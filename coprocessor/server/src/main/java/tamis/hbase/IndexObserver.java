@@ -2,7 +2,6 @@ package tamis.hbase;
 
 import com.google.protobuf.Service;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -44,7 +43,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.base.Fault;
 import tamis.index.BatchContext;
-import tamis.index.IndexMaintenance;
 import tamis.pb.TableAttributes.TableAttributesRequest;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
@@ -71,7 +69,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private Region region;
   private IndexedTable table;
   private volatile IndexedRegion indexed; // null: the table is not indexed, or its schema cannot be read
-  private String broken; // why the table's indexes cannot be maintained; null: they can
+  private final RegionWrites writes = new RegionWrites(ERRORS);
 
   @Override
   public Optional<RegionObserver> getRegionObserver() {
@@ -84,22 +82,25 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       region = ((RegionCoprocessorEnvironment) environment).getRegion();
       String lacking = Linkage.refusal();
       if (lacking == null) state = RegionServers.of((RegionCoprocessorEnvironment) environment);
+      writes.begin(region, state);
       if (region.getRegionInfo().getReplicaId() != 0) return;
       if (goesOn()) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
-      broken = lacking;
-      if (broken != null) return;
+      writes.refuse(lacking);
+      if (lacking != null) return;
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
       indexed = new IndexedRegion(region, table,
           regions == null ? "" : ((RegionCoprocessorEnvironment) environment).getServerName().getServerName(),
           () -> regions == null || regions.getRegion(name) != null, state);
+      writes.maintain(indexed, table);
     } catch (DamagedBytesException e) {
-      broken = "the schema of the table's indexes cannot be read: " + e.getMessage();
+      String broken = "the schema of the table's indexes cannot be read: " + e.getMessage();
+      writes.refuse(broken);
       LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);
     } catch (Throwable e) {
-      broken = "the indexes cannot be kept: " + e;
+      writes.refuse("the indexes cannot be kept: " + e);
       LOG.error("Cannot keep the indexes of a region; writes to it are refused", e);
     }
   }
@@ -114,7 +115,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     if (before == null || Fault.OBSERVER_BEGINS_ANEW.isOn()) return false;
     table = before.table;
     indexed = before.indexed;
-    broken = before.broken;
+    writes.takeOver(before.writes);
     return true;
   }
 
@@ -185,31 +186,12 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     return ERRORS.failure(what, e, indexed);
   }
 
-  private static boolean isOwnWork() {
-    return BatchContext.current().caller.writer != BatchContext.Writer.CLIENT;
-  }
-
   // ---- Writes
-
-  /**
-   * Throws while the indexes cannot be maintained. Rows that are written meanwhile would have no entries, and a later
-   * observer that can maintain the indexes would assume that every row has its entries.
-   */
-  private void refuseUnread() throws IOException {
-    if (broken != null) throw new DoNotRetryIOException("the table is indexed, and it takes no writes here: " + broken);
-  }
-
-  private void check(Mutation mutation) throws IOException {
-    refuseUnread();
-    if (indexed == null || isOwnWork()) return;
-    ClientAccess.check(mutation, table);
-    IndexMaintenance.keepInLog(mutation);
-  }
 
   @Override
   public void prePut(ObserverContext<RegionCoprocessorEnvironment> c, Put put, WALEdit edit) throws IOException {
     try {
-      check(put);
+      writes.check(put);
     } catch (Throwable e) {
       throw failure("check a put", e);
     }
@@ -219,8 +201,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preDelete(ObserverContext<RegionCoprocessorEnvironment> c, Delete delete, WALEdit edit, Durability d)
       throws IOException {
     try {
-      if (indexed != null && !isOwnWork()) ClientAccess.leaveOutEntries(delete);
-      check(delete);
+      writes.checkDelete(delete);
     } catch (Throwable e) {
       throw failure("check a delete", e);
     }
@@ -230,7 +211,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public Result preIncrement(ObserverContext<RegionCoprocessorEnvironment> c, Increment increment, WALEdit edit)
       throws IOException {
     try {
-      check(increment);
+      writes.check(increment);
     } catch (Throwable e) {
       throw failure("check an increment", e);
     }
@@ -241,7 +222,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public Result preAppend(ObserverContext<RegionCoprocessorEnvironment> c, Append append, WALEdit edit)
       throws IOException {
     try {
-      check(append);
+      writes.check(append);
     } catch (Throwable e) {
       throw failure("check an append", e);
     }
@@ -252,22 +233,16 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public CheckAndMutateResult preCheckAndMutate(ObserverContext<RegionCoprocessorEnvironment> c, CheckAndMutate check,
       CheckAndMutateResult result) throws IOException {
     try {
-      if (indexed != null) ClientAccess.check(check);
+      writes.checkCondition(check);
     } catch (Throwable e) {
       throw failure("check a condition", e);
     }
     return result;
   }
 
-  /** Increment and Append come to preBatchMutate with what is added; what it makes is here. */
   private List<Pair<Cell, Cell>> keepComputed(Mutation mutation, List<Pair<Cell, Cell>> cells) throws IOException {
     try {
-      if (indexed == null || isOwnWork()) return cells;
-      Fault.allocate();
-      for (Pair<Cell, Cell> pair : cells) {
-        if (!table.isOurs(org.apache.hadoop.hbase.CellUtil.cloneFamily(pair.getSecond()))) continue;
-        BatchContext.current().computed.computeIfAbsent(mutation, m -> new ArrayList<>()).add(pair.getSecond());
-      }
+      writes.keepComputed(mutation, cells);
     } catch (Throwable e) {
       throw failure("keep what an increment made", e);
     }
@@ -301,16 +276,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch) throws IOException {
     try {
-      BatchContext context = BatchContext.current();
-      if (indexed == null || context.caller.writer == BatchContext.Writer.INDEX) return;
-      if (context.isUnderWay()) sweep(context);
-      try {
-        IndexMaintenance.before(indexed, batch);
-      } catch (Throwable e) {
-        context.leave(); // nothing is written
-        context.release();
-        throw e;
-      }
+      writes.before(batch);
     } catch (Throwable e) {
       throw failure("keep the indexes of a write", e);
     }
@@ -321,46 +287,16 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit)
       throws IOException {
     try {
-      if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
-      if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
-      ClientAccess.check(edit, table);
+      writes.checkEdit(edit);
     } catch (Throwable e) {
       throw failure("look at what comes into the log", e);
     }
   }
 
-  /**
-   * Behind all locks, before the client is answered. An exception here must not cause a retry: the write stands, or
-   * may.
-   */
   @Override
   public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch, boolean success) throws IOException {
-    BatchContext context = BatchContext.current();
-    long sequence = 0;
-    IOException failed = null;
-    try {
-      if (context.isUnderWay() && success) sequence = IndexMaintenance.after(context);
-    } catch (Throwable e) {
-      ERRORS.log("uncount what a write removed", e);
-      failed = ERRORS.standsUnseen;
-    } finally {
-      if (context.isUnderWay()) context.release();
-    }
-    if (failed != null) throw failed;
-    if (context.caller.conditions != null) {
-      context.caller.waitFor = Math.max(context.caller.waitFor, sequence);
-      return;
-    }
-    boolean known = false;
-    try {
-      known = state.acknowledgements.await(sequence);
-    } catch (IOException e) {
-      throw e;
-    } catch (Throwable e) {
-      ERRORS.log("wait for coordinators", e);
-    }
-    if (!known) throw ERRORS.notAcknowledged;
+    writes.after(success);
   }
 
   /** Comes at the end of a batch even where another coprocessor's exception left the hook above out. */
@@ -368,20 +304,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void postCloseRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation)
       throws IOException {
     if (operation != Region.Operation.BATCH_MUTATE) return; // our own scanners end inside of a batch
-    BatchContext context = BatchContext.current();
-    if (context.isUnderWay() && Fault.NO_SWEEP.isOn()) return;
-    if (context.isUnderWay()) sweep(context);
-    BatchContext.end();
-  }
-
-  private void sweep(BatchContext context) {
-    context.release();
-    try {
-      LOG.warn("A write of region {} ended without its last hook: another coprocessor threw",
-          region.getRegionInfo().getEncodedName());
-    } catch (Throwable e) {
-      // There is no memory to say so.
-    }
+    writes.ended();
   }
 
   /**
@@ -392,7 +315,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
       throws IOException {
     try {
-      refuseUnread();
+      writes.refuseUnread();
       if (indexed == null) return;
       if (ClientAccess.checkLoad(files, table)) state.indexes.beforeLoad(indexed);
     } catch (Throwable e) {
