@@ -1,16 +1,15 @@
 // A client on whose thread each allocation fails once, in turn: the thread waits for memory, and
 // the call succeeds. A large answer for which there is no memory is skipped.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
 #include <future>
 #include <memory>
 #include <string>
 
 #include "tamis/base/coding.h"
 #include "tamis/base/testing/failing_allocations.h"
+#include "tamis/base/testing/limited_address_space.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase/frame.h"
 #include "tamis/hbase/testing/scripted_cluster.h"
@@ -66,15 +65,11 @@ TEST(ClientMemoryTest, AnswerWithoutMemoryIsSkipped) {
   FrameReader reader(1 << 30);
   std::copy(bytes.begin(), bytes.end(), reader.Space().begin());
   reader.Commit(bytes.size());
-  rlimit old{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
-  size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit small = old;
-  small.rlim_cur = pages * 4096 + (size_t{256} << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
-  const auto frame = reader.Next();
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
+  const auto frame = [&] {
+    const LimitedAddressSpace limit(size_t{256} << 20);
+    EXPECT_TRUE(limit.is_set());
+    return reader.Next();
+  }();
   ASSERT_TRUE(frame.ok()) << frame.status();
   ASSERT_TRUE(frame->has_value());
   EXPECT_TRUE((*frame)->is_cut());

@@ -2,13 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <atomic>
-#include <fstream>
 #include <future>
 #include <system_error>
 
+#include "tamis/base/testing/limited_address_space.h"
 #include "tamis/server/testing/http_client.h"
 #include "tamis/server/worker_threads.h"
 
@@ -299,15 +298,9 @@ TEST(WorkerThreadsTest, ThreadsThatWereStartedEndWhereOneCannotBe) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer needs the address space";
 #endif
-  rlimit old{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
-  size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit small = old;
-  small.rlim_cur = pages * 4096 + (size_t{64} << 20);  // a thread's stack takes 8 MB
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const LimitedAddressSpace limit(size_t{64} << 20);  // a thread's stack takes 8 MB
+  ASSERT_TRUE(limit.is_set());
   EXPECT_THROW(WorkerThreads(100), std::system_error);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
 }
 
 TEST_F(HttpServerTest, CannotListenTwiceOnOnePort) {
