@@ -83,44 +83,6 @@ std::string AsLines() { return ": --format lines says that it is part of the key
 
 }  // namespace
 
-const char* KeyShape::NameOf(Frame frame) {
-  switch (frame) {
-    case kBlankBefore:
-      return "a blank before it";
-    case kBlankBehind:
-      return "a blank behind it";
-    case kReturn:
-      return "a carriage return behind it, as lines of Windows have";
-    case kQuotes:
-      return "quotes around it, as CSV has";
-    case kBrackets:
-      return "brackets around it";
-    default:
-      return "a separator behind it";
-  }
-}
-
-bool KeyShape::Has(Frame frame, std::string_view key) {
-  const char first = key.front();
-  const char last = key.back();
-  const bool two = key.size() >= 2;
-  switch (frame) {
-    case kBlankBefore:
-      return IsBlank(first);
-    case kBlankBehind:
-      return IsBlank(last);
-    case kReturn:
-      return last == '\r';
-    case kQuotes:
-      return two && first == last && (first == '"' || first == '\'' || first == '`');
-    case kBrackets:
-      return two && ((first == '{' && last == '}') || (first == '[' && last == ']') ||
-                     (first == '(' && last == ')') || (first == '|' && last == '|'));
-    default:
-      return last == ',' || last == ';' || last == '|';
-  }
-}
-
 Status KeyShape::AddFirst(std::string_view key) const {
   if (key.starts_with("\xef\xbb\xbf")) {
     return Refuse("key 1 begins with the byte order mark of UTF-8");
@@ -138,7 +100,7 @@ Status KeyShape::AddFirst(std::string_view key) const {
 Status KeyShape::Add(std::string_view key) {
   ++keys_;
   if (key.empty()) return Status::Ok();  // psql ends with an empty line
-  const bool is_first = first_.empty();
+  const bool is_first = alike_.empty();
   const auto refuse = [&](const std::string& what) {
     return Refuse("key " + std::to_string(keys_) + ", " + ShownKey(key) + ", has " + what);
   };
@@ -159,104 +121,57 @@ Status KeyShape::Add(std::string_view key) {
   if ((plain_ || copy_) && key.find('\0') != key.npos) {
     return refuse("a zero byte, as UTF-16 has; keys that end with one are --format null");
   }
-  for (int i = 0; i < kFrames; ++i) {
-    const Frame frame = static_cast<Frame>(i);
-    if (!Has(frame, key)) continue;
-    if (is_first) {
-      first_framed_[i] = true;
-    } else {
-      ++framed_[i];
-    }
-    // A plain key with one of these may mean another key. Brackets and separators may belong to
-    // single keys.
-    if (plain_ && frame <= kQuotes) {
-      return refuse(NameOf(frame) + AsLines());
-    }
+  // A plain key with one of these may mean another key. Brackets and separators may belong to
+  // single keys.
+  if (const auto frame = KeyFrames::AlteringFrameOf(key); plain_ && frame.has_value()) {
+    return refuse(KeyFrames::NameOf(*frame) + AsLines());
   }
+  frames_.Add(key);
   if (!plain_ && !copy_ && IsBytes(key)) ++binary_;
-  counted_ = counted_ && BeginsWithItsNumber(key, others_ + (is_first ? 1 : 2));
+  counted_ = counted_ && BeginsWithItsNumber(key, alike_.count() + 1);
   if (is_first) {
-    first_ = key;
     first_is_number_ = IsNumber(key);
   } else {
-    if (others_ > 0) AddToCommon(last_);
     numbers_ += IsNumber(key) ? 1 : 0;
-    width_ = others_++ == 0 || width_ == key.size() ? key.size() : 0;
+    width_ = alike_.count() == 1 || width_ == key.size() ? key.size() : 0;
     padded_ = padded_ || IsBlank(key.front()) || IsBlank(key.back());
   }
-  last_ = key;
+  alike_.Add(key);
   return Status::Ok();
 }
 
-void KeyShape::AddToCommon(std::string_view key) {
-  common_.Add(key);
-  number_form_.Add(key);
-}
-
-bool KeyShape::IsBinary() const { return binary_ * 2 > others_ + 1; }
-
-// Few keys share some text by chance: the first and the last one must have it, too.
-bool KeyShape::FewKeys() const { return others_ + 1 < 8; }
-
-// If there are few keys, the last one and the first one count, too.
-Status KeyShape::FinishCommon() const {
-  CommonText common = common_;
-  NumberForm number_form = number_form_;
-  if (common.keys() < 2 && others_ > 0) common.Add(last_);
-  if (common.keys() < 2) common.Add(first_);
-  // A head or foot is no number.
-  if (IsDigit(first_.front())) number_form.Add(first_);
-  if (others_ > 0 && IsDigit(last_.front())) number_form.Add(last_);
-  // The first and the last may have it within other text, as in JSON.
-  const auto framed_alike = [&](const std::string& frame) {
-    return !FewKeys() || (first_.find(frame) != first_.npos && last_.find(frame) != last_.npos);
-  };
-  if (const std::string frame = common.Frame(); !frame.empty() && framed_alike(frame)) {
-    return Refuse("every key has " + ShownKey(frame) + " before or behind it, such as " +
-                  ShownKey(last_));
-  }
-  if (others_ > 0 && FewKeys()) {
-    common.Add(first_);
-    common.Add(last_);
-  }
-  if (common.Separator() != '\0') {
-    return Refuse("every key has " + ShownKey(std::string(1, common.Separator())) +
-                  " within, as several columns have, such as " + ShownKey(last_));
-  }
-  if (const std::string_view fault = number_form.Fault(); !fault.empty()) {
-    return Refuse("the keys are numbers with " + std::string(fault) + ", such as " +
-                  ShownKey(last_));
-  }
-  return Status::Ok();
-}
+bool KeyShape::IsBinary() const { return binary_ * 2 > alike_.count(); }
 
 Status KeyShape::Finish() const {
-  if (first_.empty()) return keys_ < 2 ? Status::Ok() : Refuse("all keys are empty");
-  if (others_ == 0 && IsListOfNumbers(first_)) {
-    return Refuse("the only key, " + ShownKey(first_) + ", looks like several of them");
+  if (alike_.empty()) return keys_ < 2 ? Status::Ok() : Refuse("all keys are empty");
+  const std::string& first = alike_.first();
+  const std::string& last = alike_.last();
+  const uint64_t others = alike_.count() - 1;  // without the first
+  if (others == 0 && IsListOfNumbers(first)) {
+    return Refuse("the only key, " + ShownKey(first) + ", looks like several of them");
   }
   constexpr uint64_t kFewLines = 9;  // parts of keys may count, too
-  if (counted_ && others_ >= kFewLines) {
-    return Refuse("every key begins with the number of its line, such as " + ShownKey(last_));
+  if (counted_ && others >= kFewLines) {
+    return Refuse("every key begins with the number of its line, such as " + ShownKey(last));
   }
-  if (IsRuler(last_)) return Refuse("the last key is a line, " + ShownKey(last_));
+  if (IsRuler(last)) return Refuse("the last key is a line, " + ShownKey(last));
   // The first line may be a head, which is framed in another way.
-  for (int i = 0; i < kFrames; ++i) {
-    if (framed_[i] == others_ && (first_framed_[i] || others_ >= 2)) {
-      return Refuse("every key has " + std::string(NameOf(static_cast<Frame>(i))) + ", such as " +
-                    ShownKey(last_));
-    }
+  if (const auto frame = frames_.FrameOfAll(); frame.has_value()) {
+    return Refuse("every key has " + std::string(KeyFrames::NameOf(*frame)) + ", such as " +
+                  ShownKey(last));
   }
   if (IsBinary()) return Status::Ok();
-  if (others_ >= 2 && width_ >= 2 && padded_) {
+  if (others >= 2 && width_ >= 2 && padded_) {
     return Refuse("all keys are " + std::to_string(width_) +
-                  " bytes wide and filled with blanks, such as " + ShownKey(last_));
+                  " bytes wide and filled with blanks, such as " + ShownKey(last));
   }
-  if (others_ >= 1 && IsFooter(last_)) return Refuse("the last key is " + ShownKey(last_));
-  if (others_ >= 2 && !first_is_number_ && numbers_ == others_) {
-    return Refuse("the first key, " + ShownKey(first_) + ", looks like a head of numbers");
+  if (others >= 1 && IsFooter(last)) return Refuse("the last key is " + ShownKey(last));
+  if (others >= 2 && !first_is_number_ && numbers_ == others) {
+    return Refuse("the first key, " + ShownKey(first) + ", looks like a head of numbers");
   }
-  return proved_ && !plain_ ? Status::Ok() : FinishCommon();
+  if (proved_ && !plain_) return Status::Ok();
+  const std::string common = alike_.Fault();
+  return common.empty() ? Status::Ok() : Refuse(common + ", such as " + ShownKey(last));
 }
 
 }  // namespace tamis

@@ -14,9 +14,9 @@
 #include <string_view>
 
 #include "tamis/base/status.h"
-#include "tamis/guard/common_text.h"
+#include "tamis/guard/key_frames.h"
 #include "tamis/guard/key_reader.h"
-#include "tamis/guard/number_form.h"
+#include "tamis/guard/keys_alike.h"
 
 namespace tamis {
 
@@ -36,33 +36,21 @@ class KeyShape {
   Status Finish() const;
 
  private:
-  enum Frame { kBlankBefore, kBlankBehind, kReturn, kQuotes, kBrackets, kSeparator, kFrames };
-  static const char* NameOf(Frame frame);
   Status AddFirst(std::string_view key) const;
-  void AddToCommon(std::string_view key);
-  Status FinishCommon() const;
   bool IsBinary() const;
-  bool FewKeys() const;
-  static bool Has(Frame frame, std::string_view key);
 
   bool plain_;
   bool copy_;
   bool proved_;
   uint64_t keys_ = 0;
-  uint64_t others_ = 0;            // keys that are not empty, without the first of these
-  uint64_t framed_[kFrames] = {};  // how many of the others have each frame
-  bool first_framed_[kFrames] = {};
+  KeyFrames frames_;  // the frames of keys that are not empty
+  KeysAlike alike_;   // the same keys together
   bool first_is_number_ = false;
-  uint64_t numbers_ = 0;  // numbers among the others
+  uint64_t numbers_ = 0;  // numbers among them, without the first
   uint64_t binary_ = 0;   // keys with bytes that no text has
-  size_t width_ = 0;      // the width of each of the others; 0 = they differ
+  size_t width_ = 0;      // the width of each but the first; 0 = they differ
   bool padded_ = false;   // one of these begins or ends with a blank
   bool counted_ = true;   // each key begins with its number and a separator
-  CommonText common_;     // common text of the keys between the first and the last, which may be a
-                          // head or foot
-  NumberForm number_form_;  // the form of the same keys
-  std::string first_;
-  std::string last_;
 };
 
 }  // namespace tamis
