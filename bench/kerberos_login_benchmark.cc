@@ -1,5 +1,7 @@
 // The logins of a coordinator that begins to use many region servers: each server has a principal
-// of its own, so each login takes a ticket from the KDC. The servers are threads of this process.
+// of its own, so each takes a ticket from the KDC. A coordinator polls all of them, by a connection
+// of its own to each; it opens a second one to a server when it first searches there or writes to
+// it. The servers are threads of this process.
 //
 //   kerberos_login_benchmark CLIENT_KEYTAB SERVERS_KEYTAB SERVERS [ROUNDS]
 //
@@ -34,8 +36,9 @@ class Bench {
     }
   }
 
-  // Returns the seconds until each server has answered a call. The client knows no ticket.
-  double Round() {
+  // Returns the seconds until each server has answered a call on each connection: that of the
+  // polls, and with `both` the other one as well. The client knows no ticket.
+  double Round(bool both) {
     ClientOptions options{.addresses = "h1:16020"};
     options.kerberos = KerberosOptions{.region_server_principal = "hbase/_HOST@TAMIS.TEST",
                                        .keytab_file = client_keytab_,
@@ -46,35 +49,42 @@ class Bench {
     };
     auto client = Client::Open(std::move(options));
     if (!client.ok()) Die(client.status().ToString());
+    const size_t calls = servers_.size() * (both ? 2 : 1);
     std::atomic<size_t> answered = 0;
     std::promise<void> all;
+    const auto done = [&](const ServiceReply& reply) {
+      const Status status = reply.answer.status();
+      if (status.message().find(GssapiServer::kAnswer) == std::string::npos) Die(status.ToString());
+      if (++answered == calls) all.set_value();
+    };
     const auto begin = std::chrono::steady_clock::now();
     for (size_t i = 0; i < servers_.size(); ++i) {
       const ServerName server{{"h" + std::to_string(i + 1), kPort}, 1};
-      (*client)->ExecServer(
-          server, {.service = "s", .method = "m", .request = ""}, [&](const ServiceReply& reply) {
-            const Status status = reply.answer.status();
-            if (status.message().find(GssapiServer::kAnswer) == std::string::npos) {
-              Die(status.ToString());
-            }
-            if (++answered == servers_.size()) all.set_value();
-          });
+      ServiceCall call{.service = "s", .method = "m", .request = "", .waits = true};
+      (*client)->ExecServer(server, call, done);
+      call.waits = false;
+      if (both) (*client)->ExecServer(server, call, done);
     }
     all.get_future().wait();
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    int logins = 0;
-    for (const auto& server : servers_) logins += server->logins();
-    ++rounds_;
-    if (static_cast<size_t>(logins) != rounds_ * servers_.size()) {
-      Die(std::to_string(logins) + " logins in " + std::to_string(rounds_) + " rounds");
-    }
+    CheckLogins(calls);
     return time.count();
   }
 
  private:
+  // One per connection, and no more.
+  void CheckLogins(size_t calls) {
+    size_t logins = 0;
+    for (const auto& server : servers_) logins += static_cast<size_t>(server->logins());
+    logins_ += calls;
+    if (logins != logins_) {
+      Die(std::to_string(logins) + " logins instead of " + std::to_string(logins_));
+    }
+  }
+
   const std::string client_keytab_;
   std::vector<std::unique_ptr<GssapiServer>> servers_;
-  size_t rounds_ = 0;
+  size_t logins_ = 0;
 };
 
 int Main(int argc, char** argv) {
@@ -87,18 +97,21 @@ int Main(int argc, char** argv) {
   for (const auto& [name, protection] : {std::pair("authentication", Protection::kAuthentication),
                                          std::pair("privacy", Protection::kPrivacy)}) {
     Bench bench(argv[1], argv[2], servers, protection);
-    std::vector<double> seconds;
-    for (int i = 0; i < rounds; ++i) seconds.push_back(bench.Round());
-    std::ranges::sort(seconds);
-    std::printf("%-16s median %6.0f ms, slowest %6.0f ms of %d\n", name,
-                seconds[seconds.size() / 2] * 1e3, seconds.back() * 1e3, rounds);
-    Report({.work = Printed("login of a new client to %d servers, %s, slowest of %d", servers, name,
-                            rounds),
-            .now = Printed("median %.0f ms", Median(seconds) * 1e3),
-            .ratio = Printed("%.2f s", seconds.back()),
-            .goal = "<= 3 s"});
+    for (const bool both : {false, true}) {
+      std::vector<double> seconds;
+      for (int i = 0; i < rounds; ++i) seconds.push_back(bench.Round(both));
+      std::ranges::sort(seconds);
+      const char* connections = both ? "polls and searches" : "polls";
+      std::printf("%-16s %-20s median %6.0f ms, slowest %6.0f ms of %d\n", name, connections,
+                  Median(seconds) * 1e3, seconds.back() * 1e3, rounds);
+      Report({.work = Printed("logins of a coordinator to %d servers for %s, %s, slowest of %d",
+                              servers, connections, name, rounds),
+              .now = Printed("median %.0f ms", Median(seconds) * 1e3),
+              .ratio = Printed("%.2f s", seconds.back()),
+              .goal = "<= 3 s"});
+    }
   }
-  std::printf("one login and one call per server; goal: 100 servers within 3 s\n");
+  std::printf("one login and one call per connection; goal: 100 servers within 3 s\n");
   return 0;
 }
 
