@@ -53,11 +53,12 @@ function(tamis_use_precompiled target name)
   endif()
 endfunction()
 
-# tamis_library(base SOURCES status.cc ... [HEADERS status.h ...] DEPS ... EXTERNAL ... [HIDDEN ...]):
+# tamis_library(base SOURCES status.cc ... [HEADERS status.h ...] DEPS ... EXTERNAL ... [HIDDEN ...] [ALONE a.cc ...]):
 # target tamis_base. HEADERS are those that are installed, HIDDEN the external libraries that none of
-# the headers shows.
+# the headers shows, ALONE the sources whose unnamed namespaces or using-declarations have names that another source
+# of the library uses, too: TAMIS_UNITY compiles them by themselves.
 function(tamis_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;EXTERNAL;HIDDEN" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;EXTERNAL;HIDDEN;ALONE" ${ARGN})
   add_library(tamis_${name} STATIC ${ARG_SOURCES})
   add_library(tamis::${name} ALIAS tamis_${name})
   set_target_properties(tamis_${name} PROPERTIES EXPORT_NAME ${name})
@@ -70,6 +71,25 @@ function(tamis_library name)
   target_link_libraries(tamis_${name} PUBLIC ${ARG_DEPS} ${ARG_EXTERNAL}
     PRIVATE ${ARG_HIDDEN} $<BUILD_INTERFACE:tamis_warnings>)
   tamis_use_precompiled(tamis_${name} library)
+  if(TAMIS_UNITY)
+    tamis_unity(tamis_${name} ${ARG_SOURCES})
+    set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# Files that Highway compiles once for each kind of processor include themselves, so they stay alone.
+function(tamis_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} alone REGEX "^#define HWY_TARGET_INCLUDE")
+    if(alone)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A class of a .cc file whose fields are of its unnamed namespace: g++ takes the file for a header.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 # tamis_proto(table table.proto): target tamis_table_proto, with the header tamis/table/table.pb.h. With IMPORTS cluster the

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMaxWaitMs = 1000;
 
 // The options of the one LineEditor; libedit calls plain functions.
-const LineEditor::Options* current = nullptr;
+const LineEditor::Options* editor_options = nullptr;
 std::vector<std::string> candidates;
 
 bool UseUtf8() {
@@ -39,9 +39,9 @@ char* NextCandidate(const char* /*word*/, int state) {
 char** Complete(const char* word, int begin, int /*end*/) {
   rl_attempted_completion_over = 1;  // no file names
   candidates.clear();
-  if (current == nullptr || !current->complete) return nullptr;
+  if (editor_options == nullptr || !editor_options->complete) return nullptr;
   const std::string_view line(rl_line_buffer, static_cast<size_t>(begin));
-  candidates = current->complete(line, word);
+  candidates = editor_options->complete(line, word);
   return candidates.empty() ? nullptr : rl_completion_matches(word, NextCandidate);
 }
 
@@ -66,14 +66,14 @@ void AppendToFile(const std::string& path, const std::string& text) {
 
 LineEditor::LineEditor(Options options) : options_(std::move(options)), edits_(UseUtf8()) {
   if (!edits_) return;
-  current = &options_;
+  editor_options = &options_;
   rl_attempted_completion_function = Complete;
   using_history();
   if (!options_.history_file.empty()) read_history(options_.history_file.c_str());
 }
 
 LineEditor::~LineEditor() {
-  current = nullptr;
+  editor_options = nullptr;
   rl_attempted_completion_function = nullptr;
 }
 

@@ -12,8 +12,8 @@ namespace tamis {
 namespace {
 
 // Six of a bucket's eight cells: beyond, a key finds four full buckets now and then.
-constexpr double kMaxLoad = 0.75;
-constexpr double kKeysPerBucket = kMaxLoad * 4 * 8;  // in the four buckets of one number
+constexpr double kMaxCellLoad = 0.75;
+constexpr double kKeysPerBucket = kMaxCellLoad * 4 * 8;  // in the four buckets of one number
 
 uint32_t RemainderBitsFor(double fpr) {
   const double bits = std::ceil(std::log2(kKeysPerBucket / fpr));
@@ -226,12 +226,12 @@ double DLeftCountingBloomFilter::ExpectedFpr() const {
 
 uint64_t DLeftCountingBloomFilter::CapacityFor(size_t size_bytes, double fpr) {
   const uint32_t cell_bits = RemainderBitsFor(fpr) + Options().counter_bits;
-  return static_cast<uint64_t>(static_cast<double>(size_bytes) * 8 * kMaxLoad / cell_bits);
+  return static_cast<uint64_t>(static_cast<double>(size_bytes) * 8 * kMaxCellLoad / cell_bits);
 }
 
 double DLeftCountingBloomFilter::FprFor(size_t size_bytes, uint64_t capacity) {
   const double cell_bits =
-      static_cast<double>(size_bytes) * 8 * kMaxLoad / static_cast<double>(capacity);
+      static_cast<double>(size_bytes) * 8 * kMaxCellLoad / static_cast<double>(capacity);
   const double remainder_bits = std::floor(cell_bits) - Options().counter_bits;
   if (remainder_bits < DLeftLayout::kMinRemainderBits) return 1;
   return std::exp2(-std::min(remainder_bits, double{DLeftLayout::kMaxRemainderBits})) *

@@ -6,7 +6,7 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kWords = 500;  // items of one command: the server serves others in between
+constexpr size_t kRebuildWords = 500;  // items of one command: the server serves others in between
 constexpr size_t kBytes = 64 << 10;
 constexpr std::chrono::seconds kRenewal{5};
 
@@ -77,7 +77,7 @@ FilterRebuild::FilterRebuild(RedisConnection* connection, std::string key, uint6
 Status FilterRebuild::Add(std::string_view item) {
   AppendWord(item, &words_);
   ++word_count_;
-  return word_count_ < kWords && words_.size() < kBytes ? Status::Ok() : SendWords();
+  return word_count_ < kRebuildWords && words_.size() < kBytes ? Status::Ok() : SendWords();
 }
 
 Status FilterRebuild::SendWords() {

@@ -67,7 +67,7 @@ int StatusOf(CURL* easy) {
   return static_cast<int>(status);
 }
 
-size_t Write(char* bytes, size_t size, size_t count, void* argument) noexcept {
+size_t TakeBytes(char* bytes, size_t size, size_t count, void* argument) noexcept {
   auto* const state = static_cast<State*>(argument);
   const size_t length = size * count;
   try {
@@ -215,7 +215,7 @@ void HttpClient::Core::Prepare(State* state) {
     curl_easy_setopt(easy, CURLOPT_READFUNCTION, Read);
     curl_easy_setopt(easy, CURLOPT_READDATA, state);
   }
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, Write);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, TakeBytes);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, state);
 }
 

@@ -8,7 +8,7 @@ namespace tamis {
 namespace {
 
 // The server ends a search when its time is over, and says why.
-constexpr Duration kMargin = std::chrono::seconds(2);
+constexpr Duration kStreamMargin = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void RemoteStream::Begin() {
 // Takes in more of the answer.
 Status RemoteStream::Receive() {
   if (transfer_ == nullptr) Begin();
-  const Wait wait{.deadline = deadline_ + kMargin, .cancelled = options_.cancelled};
+  const Wait wait{.deadline = deadline_ + kStreamMargin, .cancelled = options_.cancelled};
   auto answer = answers_->Next(wait);
   if (!answer.has_value()) return wait.Failure();
   if (const auto* bytes = std::get_if<std::string>(&answer->value)) {

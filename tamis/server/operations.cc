@@ -9,7 +9,7 @@
 namespace tamis::server {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(60);
+constexpr Duration kOperationTime = std::chrono::seconds(60);
 
 Result<RegionId> RegionOf(const StoreCall& call) {
   const std::string& text = call.parameters().at("region");
@@ -44,7 +44,7 @@ Result<Response> Operations::Do(StoreCall& call, Start start) {
   }
   call.MayChange();
   Executor* const executor = &store_->engine().executor();
-  const Wait wait{.deadline = executor->Now() + kPatience, .cancelled = &call.cancelled()};
+  const Wait wait{.deadline = executor->Now() + kOperationTime, .cancelled = &call.cancelled()};
   TAMIS_RETURN_IF_ERROR(AwaitStatus(executor, wait, [&](auto ended) {
     const Status started = start(store_->admin(), ended);
     if (!started.ok()) ended(started);

@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Duration kPatience = std::chrono::hours(1);  // the call is cancelled before
-constexpr int kMostAttempts = 100;                     // at a row that others change all the time
+constexpr Duration kRowCallTime = std::chrono::hours(1);  // the call is cancelled before
+constexpr int kMostAttempts = 100;  // at a row that others change all the time
 
 // ---- Keys, values and rows
 
@@ -143,7 +143,7 @@ Result<std::optional<Row>> Read(Engine* engine, const StoreCall& call, const Sch
     equal.push_back(Predicate::Compare(column, Predicate::Op::kEq, key[column]));
   }
   RowStream rows = engine->Search(table, {.predicate = Predicate::And(std::move(equal)),
-                                          .timeout = kPatience,
+                                          .timeout = kRowCallTime,
                                           .cancelled = &call.cancelled()});
   return rows.Next();
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kViewTime = std::chrono::seconds(10);
 constexpr size_t kRegionsOfEvent = 1000;
 
 std::string Text(const Json& json) {
@@ -91,7 +91,7 @@ template <class T, class Call>
 Result<T> StoreView::Ask(Call call) const {
   Executor* const executor = &store_->engine().executor();
   return AwaitResult<T>(executor,
-                        {.deadline = executor->Now() + kPatience, .cancelled = cancelled_}, call);
+                        {.deadline = executor->Now() + kViewTime, .cancelled = cancelled_}, call);
 }
 
 std::string StoreView::Look() {

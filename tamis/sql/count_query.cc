@@ -11,7 +11,7 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kLongestStatement = 1000;
+constexpr size_t kLongestCount = 1000;
 
 using Parts = std::match_results<std::string_view::const_iterator>;
 
@@ -63,7 +63,7 @@ std::optional<std::string> RewriteCount(std::string_view sql, Engine* engine) {
           "(?:\\s+WHERE\\b([^;]*)|\\s*)(?:;\\s*)?",
       std::regex::icase | std::regex::optimize);
   Parts parts;
-  if (sql.size() > kLongestStatement || !std::regex_match(sql.begin(), sql.end(), parts, kCount)) {
+  if (sql.size() > kLongestCount || !std::regex_match(sql.begin(), sql.end(), parts, kCount)) {
     return std::nullopt;
   }
   if (!IsName(parts[3].str()) || (parts[2].matched && !IsName(parts[2].str()))) return std::nullopt;

@@ -9,7 +9,7 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kLongestStatement = 1000;
+constexpr size_t kLongestMinimum = 1000;
 
 // A value that is not above any of the type, as SQL. Null where SQLite's order is not that of the
 // index.
@@ -49,8 +49,7 @@ std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) 
                                        ")?\\s+FROM\\s+" + kNamePattern + "\\s*;?\\s*",
                                    std::regex::icase | std::regex::optimize);
   std::match_results<std::string_view::const_iterator> parts;
-  if (sql.size() > kLongestStatement ||
-      !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
+  if (sql.size() > kLongestMinimum || !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
     return std::nullopt;
   }
   const auto table = engine->Table(AsciiLower(UnquotedName(parts[4].str())));

@@ -15,8 +15,8 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kDiagnosis(3'000);
 
-Status Open(const std::string& name, const OpenedStore::Options& /*options*/, Executor* executor,
-            OpenedKind* opened) {
+Status OpenHBase(const std::string& name, const OpenedStore::Options& /*options*/,
+                 Executor* executor, OpenedKind* opened) {
   TAMIS_ASSIGN_OR_RETURN(const HBaseName parsed, ParseHBaseName(name));
   const hbase::ClientOptions& client = parsed.client;
   TAMIS_ASSIGN_OR_RETURN(
@@ -39,7 +39,8 @@ Status Open(const std::string& name, const OpenedStore::Options& /*options*/, Ex
       .WithContext("cannot open store \"" + name + "\": HBase does not answer");
 }
 
-Result<std::string> Identity(const std::string& name, const OpenedStore::Options& /*options*/) {
+Result<std::string> HBaseIdentity(const std::string& name,
+                                  const OpenedStore::Options& /*options*/) {
   return name;
 }
 
@@ -48,12 +49,12 @@ Result<std::string> Identity(const std::string& name, const OpenedStore::Options
 constinit const StoreKind kHBaseKind = {
     .prefix = "hbase",
     .form = "hbase:///[NAMESPACE]?site=FILE or hbase://HOST:PORT,...[/NAMESPACE]",
-    .open = Open,
-    .identity = Identity};
+    .open = OpenHBase,
+    .identity = HBaseIdentity};
 constinit const StoreKind kHBaseByZooKeeperKind = {
     .prefix = "hbase+zk",
     .form = "hbase+zk://HOST[:PORT],...[/PARENT[/NAMESPACE]]",
-    .open = Open,
-    .identity = Identity};
+    .open = OpenHBase,
+    .identity = HBaseIdentity};
 
 }  // namespace tamis

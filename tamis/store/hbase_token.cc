@@ -9,7 +9,7 @@ namespace tamis {
 namespace {
 
 // A person waits for it.
-constexpr std::chrono::seconds kPatience(20);
+constexpr std::chrono::seconds kTokenPatience(20);
 
 Result<HBaseToken> Describe(const hbase::DelegationToken& token) {
   TAMIS_ASSIGN_OR_RETURN(hbase::TokenFacts facts, hbase::FactsOf(token));
@@ -34,7 +34,7 @@ Result<HBaseToken> GetHBaseToken(const std::string& store, const std::string& fi
   // HBase issues tokens to users with a ticket only.
   name.client.kerberos->token_file.clear();
   name.client.operation_timeout =
-      std::min<std::chrono::milliseconds>(name.client.operation_timeout, kPatience);
+      std::min<std::chrono::milliseconds>(name.client.operation_timeout, kTokenPatience);
   TAMIS_ASSIGN_OR_RETURN(const auto client, hbase::Client::Open(std::move(name.client)));
   TAMIS_ASSIGN_OR_RETURN(const hbase::DelegationToken token, client->IssueToken());
   TAMIS_ASSIGN_OR_RETURN(HBaseToken described, Describe(token));

@@ -110,8 +110,8 @@ Result<std::string> ReadToken(const std::string& file) {
   return token;
 }
 
-Status Open(const std::string& name, const OpenedStore::Options& /*options*/, Executor* executor,
-            OpenedKind* opened) {
+Status OpenRemote(const std::string& name, const OpenedStore::Options& /*options*/,
+                  Executor* executor, OpenedKind* opened) {
   TAMIS_ASSIGN_OR_RETURN(RemoteName remote, ParseName(name));
   if (!remote.token_file.empty()) {
     TAMIS_ASSIGN_OR_RETURN(remote.client.token, ReadToken(remote.token_file));
@@ -127,15 +127,18 @@ Status Open(const std::string& name, const OpenedStore::Options& /*options*/, Ex
   return Status::Ok();
 }
 
-Result<std::string> Identity(const std::string& name, const OpenedStore::Options& /*options*/) {
+Result<std::string> RemoteIdentity(const std::string& name,
+                                   const OpenedStore::Options& /*options*/) {
   return name;
 }
 
 }  // namespace
 
 constinit const StoreKind kRemoteKind = {
-    .prefix = "http", .form = kForm, .open = Open, .identity = Identity};
-constinit const StoreKind kSecureRemoteKind = {
-    .prefix = "https", .form = "the same with https://", .open = Open, .identity = Identity};
+    .prefix = "http", .form = kForm, .open = OpenRemote, .identity = RemoteIdentity};
+constinit const StoreKind kSecureRemoteKind = {.prefix = "https",
+                                               .form = "the same with https://",
+                                               .open = OpenRemote,
+                                               .identity = RemoteIdentity};
 
 }  // namespace tamis

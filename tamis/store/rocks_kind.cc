@@ -36,8 +36,8 @@ Result<Directory> DirectoryOf(const std::string& name) {
   return InvalidArgument("no store is named; give a directory with --store or $TAMIS_STORE");
 }
 
-Status Open(const std::string& name, const OpenedStore::Options& options, Executor* executor,
-            OpenedKind* opened) {
+Status OpenRocks(const std::string& name, const OpenedStore::Options& options, Executor* executor,
+                 OpenedKind* opened) {
   TAMIS_ASSIGN_OR_RETURN(const Directory directory, DirectoryOf(name));
   RocksCluster::Options cluster;
   cluster.store.directory = directory.path;
@@ -54,7 +54,7 @@ Status Open(const std::string& name, const OpenedStore::Options& options, Execut
   return Status::Ok();
 }
 
-Result<std::string> Identity(const std::string& name, const OpenedStore::Options& options) {
+Result<std::string> RocksIdentity(const std::string& name, const OpenedStore::Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const Directory directory, DirectoryOf(name));
   std::error_code ignored;
   const std::string path = std::filesystem::weakly_canonical(directory.path, ignored).string();
@@ -63,7 +63,9 @@ Result<std::string> Identity(const std::string& name, const OpenedStore::Options
 
 }  // namespace
 
-constinit const StoreKind kRocksKind = {
-    .prefix = "rocks", .form = "rocks:DIRECTORY[?mode=ro]", .open = Open, .identity = Identity};
+constinit const StoreKind kRocksKind = {.prefix = "rocks",
+                                        .form = "rocks:DIRECTORY[?mode=ro]",
+                                        .open = OpenRocks,
+                                        .identity = RocksIdentity};
 
 }  // namespace tamis

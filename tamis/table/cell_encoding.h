@@ -53,6 +53,10 @@ Result<CellEncoding> ParseEncoding(std::string_view name);
 CellEncoding DefaultEncoding(Type type);
 // Whether values of the type can stand in this encoding.
 bool IsEncodingOf(Type type, CellEncoding encoding);
+// Whether the encoded bytes are the bytes of the value itself.
+constexpr bool KeepsBytes(CellEncoding encoding) {
+  return encoding == CellEncoding::kUtf8 || encoding == CellEncoding::kRaw;
+}
 // Bytes that every value takes; nullopt where it depends on the value.
 std::optional<size_t> EncodingWidth(Type type, CellEncoding encoding);
 

@@ -12,9 +12,9 @@ namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads one JSON text from its front to its end, and keeps the value that the path names.
-class Reader {
+class ValueFinder {
  public:
-  Reader(std::string_view json, const JsonPath& path) : rest_(json), path_(path) {}
+  ValueFinder(std::string_view json, const JsonPath& path) : rest_(json), path_(path) {}
 
   // nullopt: no JSON, or no such value.
   std::optional<std::string_view> Find() {
@@ -270,11 +270,11 @@ Status JsonPath::Validate() const {
 }
 
 std::optional<std::string> JsonPath::Find(std::string_view json) const {
-  const auto found = Reader(json, *this).Find();
+  const auto found = ValueFinder(json, *this).Find();
   if (!found.has_value() || found == "null") return std::nullopt;
   if (found->front() != '"') return std::string(*found);
   std::string text;
-  Reader(*found, *this).ReadString(&text);  // which was read once already
+  ValueFinder(*found, *this).ReadString(&text);  // which was read once already
   return text;
 }
 

@@ -15,10 +15,6 @@ using Form = KeyPart::Form;
 using Kind = Predicate::Kind;
 using Op = Predicate::Op;
 
-bool IsAsItIs(CellEncoding encoding) {
-  return encoding == CellEncoding::kUtf8 || encoding == CellEncoding::kRaw;
-}
-
 // Bytes up to the first place at which the delimiter would be found, were it put after them.
 size_t SizeBeforeDelimiter(std::string bytes, const std::string& delimiter) {
   bytes += delimiter;
@@ -250,9 +246,9 @@ bool KeyFormat::IsOrdered(size_t i) const {
       return !ranks.has_value() || ranks->order == CellRanks::Order::kByValue;
     }
     case Form::kUntil:
-      return IsAsItIs(part.encoding) && IsOrderedDelimiter(part.delimiter);
+      return KeepsBytes(part.encoding) && IsOrderedDelimiter(part.delimiter);
     case Form::kRest:
-      return IsAsItIs(part.encoding);
+      return KeepsBytes(part.encoding);
   }
   return false;
 }

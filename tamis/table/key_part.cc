@@ -10,10 +10,6 @@ namespace {
 constexpr uint32_t kMaxWidth = 1024;
 constexpr size_t kMaxDelimiterSize = 16;
 
-bool IsAsItIs(CellEncoding encoding) {
-  return encoding == CellEncoding::kUtf8 || encoding == CellEncoding::kRaw;
-}
-
 Status Unreadable(std::string_view text, const std::string& why) {
   return InvalidArgument("cannot read key part \"" + std::string(text.substr(0, 60)) +
                          "\": " + why);
@@ -42,7 +38,7 @@ Status KeyPart::Validate(Type type) const {
   switch (form) {
     case Form::kFixed:
       if (has_width) return Status::Ok();
-      if (!IsAsItIs(encoding) || width < 1 || width > kMaxWidth) {
+      if (!KeepsBytes(encoding) || width < 1 || width > kMaxWidth) {
         return InvalidArgument("a value of encoding " + std::string(EncodingName(encoding)) +
                                " has no fixed width of its own: write width=N (text and bytes, up "
                                "to 1024), until=DELIMITER, or, for the last part, rest");
