@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/base/ascii.h"
 #include "tamis/base/utf8.h"
 #include "tamis/guard/shown_key.h"
 
@@ -9,7 +10,6 @@ namespace tamis {
 namespace {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 Status Refuse(const std::string& what) {
   return DataLoss(what +

@@ -1,13 +1,9 @@
 #include "tamis/guard/keys_alike.h"
 
+#include "tamis/base/ascii.h"
 #include "tamis/guard/shown_key.h"
 
 namespace tamis {
-namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-}  // namespace
 
 void KeysAlike::Add(std::string_view key) {
   if (count_ == 0) first_ = key;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 size_t DigitsOf(std::string_view text) {
   return static_cast<size_t>(std::ranges::find_if_not(text, IsDigit) - text.begin());

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 Status NotANumber(std::string_view text) {
   return InvalidArgument("\"" + std::string(text.substr(0, 60)) +

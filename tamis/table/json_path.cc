@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tamis/base/ascii.h"
 #include "tamis/base/utf8.h"
 #include "tamis/table/escape.h"
 
 namespace tamis {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads one JSON text from its front to its end, and keeps the value that the path names.
 class ValueFinder {
