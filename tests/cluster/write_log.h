@@ -4,8 +4,9 @@
 // Every call begins and ends at a moment of one count. If one of two writes of a row ended before
 // the other began, it was done first. Two that overlap were done in an unknown order until a search
 // shows one of them: then writes that had ended before that search began were done before the one
-// shown, and are never seen again. A write of unknown outcome may be done at any time from its
-// beginning on.
+// shown. They are never seen again once that one is acknowledged. Until then a coordinator that has
+// not heard of it may leave its region out, although another one has shown the row. A write of
+// unknown outcome may be done at any time from its beginning on.
 //
 // Threads: safe.
 #pragma once
@@ -49,7 +50,9 @@ class WriteLog {
   void Acknowledge(int64_t key, uint64_t write) {
     std::lock_guard lock(mutex_);
     RowPast& row = rows_[key];
-    Find(row, write)->end = ++now_;
+    const auto acknowledged = Find(row, write);
+    acknowledged->end = ++now_;
+    MarkGone(&row, *acknowledged, acknowledged->shown);
     const uint64_t oldest = marks_.empty() ? now_ : *marks_.begin();
     std::erase_if(row.writes, [&, settled = SettledBefore(row, oldest)](const Write& past) {
       return past.end < settled || past.gone < oldest;
@@ -82,18 +85,16 @@ class WriteLog {
     std::lock_guard lock(mutex_);
     RowPast& row = rows_[key];
     const uint64_t settled = SettledBefore(row, mark.moment_);
-    const Write* only = nullptr;
-    for (const Write& write : row.writes) {
+    Write* only = nullptr;
+    for (Write& write : row.writes) {
       if (write.end < settled || write.gone < mark.moment_ || !Shows(write, shown)) continue;
       if (only != nullptr) return;  // it may have been either
       only = &write;
     }
     ++now_;
-    for (Write& write : row.writes) {
-      if (&write != only && only != nullptr && write.end < mark.moment_) {
-        write.gone = std::min(write.gone, now_);
-      }
-    }
+    if (only == nullptr) return;
+    only->shown = std::max(only->shown, mark.moment_);
+    if (only->end != kNever) MarkGone(&row, *only, mark.moment_);
   }
 
  private:
@@ -103,6 +104,7 @@ class WriteLog {
     uint64_t begin = 0;
     uint64_t end = kNever;   // when it was acknowledged
     uint64_t gone = kNever;  // when it was known that another one had been done after it
+    uint64_t shown = 0;      // when the last search began that has shown it; 0: none has
     RowState after;
   };
   struct RowPast {
@@ -117,6 +119,13 @@ class WriteLog {
   void Leave(uint64_t moment) {
     std::lock_guard lock(mutex_);
     marks_.erase(moment);
+  }
+
+  // The writes that ended before `moment` were done before the acknowledged one.
+  void MarkGone(RowPast* row, const Write& acknowledged, uint64_t moment) {
+    for (Write& write : row->writes) {
+      if (&write != &acknowledged && write.end < moment) write.gone = std::min(write.gone, now_);
+    }
   }
 
   static std::vector<Write>::iterator Find(RowPast& row, uint64_t begin) {
