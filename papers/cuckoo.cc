@@ -224,7 +224,7 @@ Section Cuckoo(uint64_t seed) {
        Rates(keys), Quantities(keys),
        "**Semi-sorting** is explained wrongly in the article: it takes two tags of 4 bits that "
        "were kept in a byte each and puts them side by side. That is packing, which a plain table "
-       "does as well. What saves a bit is the order: the 4 tags of a bucket are a set, and of the "
+       "does as well. The order saves a bit: the 4 tags of a bucket are a set, and of the "
        "65,536 sequences of their upper 4 bits only C(19, 4) = 3,876 ascend. These need 12 bits, "
        "not 16.",
        Crossing(),

@@ -274,10 +274,11 @@ Section Overflow(uint64_t seed, const CounterRuns& runs) {
        "L^(j-1)/(j-1)!), L = ln 2, in double precision. For j = 16 the sum is 1 - 7.07e-17, which "
        "no double can tell from 1; what is left is the rounding of the terms, here 2^-52 = "
        "2.22e-16. Summed from its small end the tail has all its digits.",
-       "So Tables 3 and 4 compare a bound that lacks a factor with an exact value. Of a split "
-       "filter n keys raise m counters each once; of a plain one k n positions are drawn from k "
-       "m. Either way a counter's mean is n/m and its distribution the same up to 1/m. What "
-       "splitting does give: a key always has k different counters, and slices can be stored, "
+       "So Tables 3 and 4 compare a bound that lacks a factor with an exact value. In a split "
+       "filter n keys raise one of m counters of each slice; in a plain one k n positions are "
+       "drawn from k m. Either way a counter's mean is n/m and its distribution the same up to "
+       "1/m. Splitting has another advantage: a key always has k different counters, and slices "
+       "can be stored, "
        "read and added separately.",
        Figure{"plots/overflow.svg",
               "How often a counter reaches j: exact tails, the paper's bound, its printed "
