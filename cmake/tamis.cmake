@@ -77,7 +77,8 @@ function(tamis_library name)
   endif()
 endfunction()
 
-# Files that Highway compiles once for each kind of processor include themselves, so they stay alone.
+# tamis_unity(TARGET SOURCE...): compiles eight sources at a time. Sources that Highway compiles once for each kind of
+# processor include themselves, so they stay alone.
 function(tamis_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   foreach(source ${ARGN})

@@ -27,7 +27,8 @@ import tamis.server.RegionServerState;
  * acknowledged. While the table is indexed and its indexes cannot be maintained, each write is refused. The locks and
  * registrations that a batch takes in `before` are released by `after`, or at the latest by `ended`.
  *
- * What a step before the commit throws makes the write fail; `after` throws only what makes no client repeat it.
+ * An exception of a step before the commit makes the write fail. `after` throws only exceptions that no client answers
+ * by repeating the write.
  *
  * Threads: safe once the observer has started; the steps of a write run on one thread.
  */
