@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
 
@@ -14,10 +16,7 @@ constexpr size_t kPiece = size_t{256} << 10;
 constexpr int kWaitMs = 200;
 
 int DigitOf(char c, int base) {
-  const int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : 16;
+  const int digit = HexDigit(c);
   return digit < base ? digit : -1;
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
 
@@ -17,14 +19,9 @@ Status Unreadable(const std::string& why) {
 
 std::optional<std::string> FromHex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-  };
   std::string bytes;
   for (size_t i = 0; i < digits.size(); i += 2) {
-    const int high = digit(digits[i]), low = digit(digits[i + 1]);
+    const int high = HexDigit(digits[i]), low = HexDigit(digits[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     bytes += static_cast<char>(high * 16 + low);
   }

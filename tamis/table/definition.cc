@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tamis/base/ascii.h"
 #include "tamis/table/condition.h"
 #include "tamis/table/tokens.h"
 #include "tamis/table/value_sample.h"
@@ -54,7 +55,7 @@ Result<std::vector<uint32_t>> Positions(const TableSchema& schema, const std::st
 Result<std::shared_ptr<const CellMap>> ParseRanges(const std::string& part, Tokens* tokens) {
   uint32_t cells = kDefaultCellsPerValue;
   const std::string& word = tokens->word();
-  const bool numbered = !word.empty() && !tokens->quoted() && word[0] >= '0' && word[0] <= '9';
+  const bool numbered = !word.empty() && !tokens->quoted() && IsDigit(word[0]);
   if (numbered &&
       (!ParseNumber(tokens->TakeWord(), &cells) || cells < 1 || cells > kMaxCellsPerValue)) {
     return Unreadable(part, "ranges takes 1 to " + std::to_string(kMaxCellsPerValue) +

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "tamis/base/ascii.h"
 #include "tamis/table/escape.h"
 #include "tamis/table/value_sample.h"
 
@@ -20,10 +21,9 @@ constexpr size_t kMaxFamilySize = 127;
 constexpr size_t kMaxQualifierSize = 1024;
 
 bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameSize && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
+  return !name.empty() && name.size() <= kMaxNameSize && !IsDigit(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c) || c == '_'; });
 }
 
 Status CheckName(std::string_view what, std::string_view name) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
 
@@ -44,7 +46,7 @@ Civil CivilFromDays(int64_t days) {
 bool TakeNumber(std::string_view* in, size_t min_digits, size_t max_digits, int64_t* out) {
   size_t n = 0;
   *out = 0;
-  while (n < in->size() && n < max_digits && (*in)[n] >= '0' && (*in)[n] <= '9') {
+  while (n < in->size() && n < max_digits && IsDigit((*in)[n])) {
     *out = *out * 10 + ((*in)[n++] - '0');
   }
   if (n < min_digits) return false;
@@ -163,8 +165,8 @@ Result<int64_t> ParseTimestamp(std::string_view text) {
            TakeTimeOfDay(&in, &time) && TakeOffset(&in, &offset) && in.empty();
   }
   const size_t point = text.find('.');
-  if (!good && !in.empty() && in[0] >= '0' && in[0] <= '9' &&
-      text.size() - in.size() > point + kFractionDigits && point != std::string_view::npos) {
+  if (!good && !in.empty() && IsDigit(in[0]) && text.size() - in.size() > point + kFractionDigits &&
+      point != std::string_view::npos) {
     return InvalidArgument("\"" + std::string(text.substr(0, 60)) +
                            "\" has parts of a microsecond, which a timestamp cannot hold: write at "
                            "most 6 digits that are not 0 behind the point");

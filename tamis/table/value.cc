@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "tamis/base/ascii.h"
 #include "tamis/table/decimal.h"
 #include "tamis/table/timestamp.h"
 
@@ -48,19 +49,13 @@ Result<Value> ParseBool(std::string_view text) {
 }
 
 Result<Value> ParseHex(std::string_view text) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
   const bool prefixed = text.starts_with("0x") || text.starts_with("0X");
   const std::string_view hex = prefixed ? text.substr(2) : text;
   std::string bytes;
   bool good = prefixed && hex.size() % 2 == 0;
   for (size_t i = 0; good && i < hex.size(); i += 2) {
-    const int high = digit(hex[i]);
-    const int low = digit(hex[i + 1]);
+    const int high = HexDigit(hex[i]);
+    const int low = HexDigit(hex[i + 1]);
     good = high >= 0 && low >= 0;
     bytes.push_back(static_cast<char>(high << 4 | low));
   }
