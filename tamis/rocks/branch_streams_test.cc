@@ -126,6 +126,49 @@ TEST_F(BranchStreamsTest, FilesTellTheSmallerOfTwoLongStreams) {
   EXPECT_LT(EntriesRead(), 20u);
 }
 
+TEST_F(BranchStreamsTest, FilesTellTheSmallerOfTwoStreamsLongerThanTheProbe) {
+  Fill(/*flush=*/true);
+  Add({{.high = 15'000}});
+  Stream* fewer = Add({{.low = 100, .high = 5000}}, "", false, kByNv);
+  Add({{.low = 3000}});
+  EXPECT_EQ(streams_.Lead(0, 1000), fewer);
+  EXPECT_LT(EntriesRead(), 20u);
+}
+
+// The estimate of so many ranges may be wrong by more than what the two streams differ by.
+TEST_F(BranchStreamsTest, StreamsThatFilesCannotTellApartAreReadUpToTheProbe) {
+  Fill(/*flush=*/true);
+  const auto ranges = [](int entries) {
+    std::vector<Range> eight;
+    for (int i = 0; i < 8; ++i) eight.push_back({.low = 2000 * i, .high = 2000 * i + entries / 8});
+    return eight;
+  };
+  Add(ranges(5200));
+  Stream* fewer = Add(ranges(4000), "", false, kByNv);
+  Add(ranges(5600));
+  constexpr uint64_t kProbe = 2000;
+  EXPECT_EQ(streams_.Lead(0, kProbe), fewer);
+  for (const Stream& stream : streams_.all()) {
+    EXPECT_FALSE(stream.is_exact);
+    EXPECT_GT(stream.read.entries_read, kProbe * 9 / 10);
+    EXPECT_LE(stream.read.entries_read, kProbe);
+  }
+  EXPECT_NEAR(*fewer->size, 4000, 400);
+}
+
+TEST_F(BranchStreamsTest, StreamHasMoreEntriesThanWereReadUntilItEnds) {
+  Fill(/*flush=*/true);
+  Stream* stream = Add({{.low = 100, .high = 110}});  // within a block, which is estimated as 0
+  EXPECT_EQ(streams_.SizeOf(stream, 6), 7u);
+  EXPECT_FALSE(stream->is_exact);
+  EXPECT_EQ(streams_.SizeOf(stream, 6), 7u);
+  EXPECT_EQ(stream->read.entries_read, 6u);
+  EXPECT_EQ(streams_.SizeOf(stream, 8), 9u);
+  EXPECT_EQ(streams_.SizeOf(stream, 11), 10u);
+  EXPECT_TRUE(stream->is_exact);
+  EXPECT_EQ(streams_.SizeOf(stream, 6), 10u);
+}
+
 TEST_F(BranchStreamsTest, PartOfARegionIsScannedIfItsShareOfTheFilesIsSmall) {
   Fill(/*flush=*/true);
   ASSERT_TRUE(store_->db()->Flush(rocksdb::FlushOptions(), store_->rows()).ok());
