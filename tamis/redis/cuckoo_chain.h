@@ -2,9 +2,7 @@
 // of. Where an item lies shows in dumps and refusals, so the order of places is part of the
 // interface.
 //
-//   Layout      tables of buckets (a power of two) of bucket_size one-byte tags, 0 = empty; table
-//               i has buckets * expansion^i. h = hash, tag = h % 255 + 1; buckets h and
-//               h ^ (tag * 0x5bd1e995), modulo the buckets of the table
+//   Layout      tables of buckets of one-byte tags, the newest one last (CuckooTables)
 //   Memory      8 bits / load an item
 //   FP rate     about tables * 2 * bucket_size / 255
 //   MayContain  O(tables)      Insert  <= max_iterations moves in the newest table
@@ -18,7 +16,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,6 +26,8 @@
 
 #include "tamis/base/status.h"
 #include "tamis/redis/byte_array.h"
+#include "tamis/redis/cuckoo_compaction.h"
+#include "tamis/redis/cuckoo_tables.h"
 
 namespace tamis::redis {
 
@@ -37,7 +36,6 @@ class CuckooChain {
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
   static constexpr size_t kHeaderSize = 38;
   static constexpr uint64_t kGreatestTables = 65536;
-  static constexpr uint64_t kLook = 64;  // a line of memory, of which 64 slots take one, too
 
   struct Options {
     uint64_t capacity = 1024;  // >= 2 * bucket_size
@@ -78,12 +76,12 @@ class CuckooChain {
   // Like those of BloomChain.
   std::string_view Chunk(uint64_t position) const;
   bool LoadChunk(uint64_t position, std::string_view chunk);
-  bool partial() const { return present_ < data_bytes_; }
+  bool partial() const { return present_ < tables_.data_bytes(); }
   uint64_t present() const { return present_; }
 
   // To be called when an item that another server has could not be added. From now on the chain is
   // like a partial one: it may contain everything, also after it was saved and loaded.
-  void Spoil() { present_ = std::min(present_, data_bytes_ - 1); }
+  void Spoil() { present_ = std::min(present_, tables_.data_bytes() - 1); }
 
   // Adds a copy of the item, even if it is contained already; kFull and kTooManyTables leave the
   // chain unchanged.
@@ -100,72 +98,41 @@ class CuckooChain {
   void MayContain(std::span<const std::string_view> items, bool* out) const;
   uint64_t Count(std::string_view item) const;
 
-  // One piece of a compaction, which goes through the tables from the newest to the second one,
-  // moves tags into free places of older tables, and drops newest tables that are empty. A piece
-  // begins at `position`, numbered like chunks; 0, or a position behind the end, is the beginning.
-  // It passes that many slots, a bucket that is searched for a place counting as kLook of them, and
-  // does at most one tag more. The result follows from the bytes and the arguments alone. Dropped
-  // tables are added to `dropped`, which has room for all; without it they are freed at once.
-  struct Compacted {
-    uint64_t next = 0;     // where the next piece begins; 0 = the compaction is done
-    bool changed = false;  // anything that is saved
-  };
-  Compacted Compact(uint64_t position, uint64_t slots, bool go_on_after_stuck_tag,
-                    std::vector<ByteArray>* dropped = nullptr);
+  // One piece of a compaction (CompactPiece). A partial chain is not compacted. `changed`: anything
+  // that is saved.
+  CompactedPiece Compact(uint64_t position, uint64_t slots, bool go_on_after_stuck_tag,
+                         std::vector<ByteArray>* dropped = nullptr);
   // The end of the last piece. It is not saved: elsewhere a compaction begins again.
   uint64_t next_piece() const { return next_piece_; }
 
   uint64_t items() const { return items_; }
   uint64_t deletes() const { return deletes_; }
-  uint64_t buckets() const { return buckets_; }  // buckets of the first table
-  uint16_t bucket_size() const { return bucket_size_; }
+  uint64_t buckets() const { return tables_.buckets(); }  // buckets of the first table
+  uint16_t bucket_size() const { return tables_.bucket_size(); }
   uint16_t max_iterations() const { return max_iterations_; }
-  uint16_t expansion() const { return expansion_; }
-  uint64_t SizeBytes() const { return 40 + 16 * tables_.size() + data_bytes_; }
-  std::span<const ByteArray> tables() const { return tables_; }
-  std::span<ByteArray> mutable_tables() { return tables_; }  // for the allocator that moves bytes
+  uint16_t expansion() const { return tables_.expansion(); }
+  uint64_t SizeBytes() const { return 40 + 16 * tables_.size() + tables_.data_bytes(); }
+  std::span<const ByteArray> tables() const { return tables_.tables(); }
+  std::span<ByteArray> mutable_tables() { return tables_.mutable_tables(); }
   // How many buckets table i has.
-  uint64_t Buckets(size_t table) const {
-    return buckets_ << (table * static_cast<size_t>(std::countr_zero(expansion_)));
-  }
+  uint64_t Buckets(size_t table) const { return tables_.Buckets(table); }
 
   std::optional<CuckooChain> Copy() const;
 
  private:
-  struct Place {
-    uint64_t hash;
-    uint64_t other;
-    uint8_t tag;
-  };
+  using Place = CuckooTables::Place;
 
   CuckooChain() = default;
-  static Place PlaceOf(std::string_view item);
-  // Prefetches the place in the newest table, which takes items, or in all tables.
-  void PrefetchNewest(const Place& place) const;
-  void PrefetchAll(const Place& place) const;
   // Calls visit(i, place) for each item in turn, having called fetch(place) for those behind it.
   template <class Prefetch, class Visit>
   static void ForPlaces(std::span<const std::string_view> items, Prefetch&& fetch, Visit&& visit);
-  bool Contains(const Place& place) const;
   Inserted InsertPlace(const Place& place, const Limits& limits);
-  bool AddTable(uint64_t bytes);  // false when memory does not suffice
-  bool TakeFreeSlot(const Place& place);
-  bool Kick(const Place& place);
-  bool MoveDown(size_t table, uint64_t bucket, uint8_t tag, uint64_t* slots);
-  bool DropEmptyTables(std::vector<ByteArray>* dropped);  // the newest; true when there was one
-  uint8_t* Bucket(size_t table, uint64_t hash);
-  const uint8_t* Bucket(size_t table, uint64_t hash) const;
 
   uint64_t items_ = 0;
   uint64_t deletes_ = 0;
-  uint64_t buckets_ = 0;
-  uint16_t bucket_size_ = 0;
   uint16_t max_iterations_ = 0;
-  uint16_t expansion_ = 0;
-  uint64_t data_bytes_ = 0;
   uint64_t present_ = 0;
-  std::vector<ByteArray> tables_;
-  std::vector<uint64_t> tags_;  // how many each table holds
+  CuckooTables tables_;
   uint64_t next_piece_ = 0;
 };
 

@@ -618,12 +618,12 @@ TEST(CuckooChain, PieceOfACompactionIsBounded) {
         for (uint64_t j = first; j < (stopped_here ? next - begin : size); ++j) {
           if (before[begin + j] == 0) continue;
           const bool moved = begin + j >= after.size() || after[begin + j] == 0;
-          work += 1 + CuckooChain::kLook * (moved ? 1 : 2 * i);
+          work += 1 + kLookSlots * (moved ? 1 : 2 * i);
         }
         if (stopped_here) break;
       }
       // The last tag is not left half done.
-      EXPECT_LE(work, slots + 1 + CuckooChain::kLook * 2 * tables);
+      EXPECT_LE(work, slots + 1 + kLookSlots * 2 * tables);
       if (next == 0) break;
       ASSERT_NE(next, at);
       if (at != 0 && at < before.size() && next > at) {
@@ -750,7 +750,7 @@ TEST(CuckooChain, EmptyTablesAreDroppedWithoutPassingThem) {
   items.pop_back();
   std::vector<ByteArray> dropped;
   dropped.reserve(2);
-  const CuckooChain::Compacted piece = chain.Compact(0, 0, true, &dropped);
+  const CompactedPiece piece = chain.Compact(0, 0, true, &dropped);
   EXPECT_EQ(piece.next, 0u);
   EXPECT_TRUE(piece.changed);
   EXPECT_EQ(dropped.size(), 1u);

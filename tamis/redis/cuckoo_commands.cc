@@ -306,7 +306,7 @@ void Compact(Ctx* ctx, Words words) {
   }
   std::vector<ByteArray> dropped;
   dropped.reserve(key->tables().size());
-  const CuckooChain::Compacted piece = key->Compact(begin, kCompactedSlots, true, &dropped);
+  const CompactedPiece piece = key->Compact(begin, kCompactedSlots, true, &dropped);
   Free(std::move(dropped));
   if (piece.changed) {
     // A replica was copied, or this server's log is read again, when a compaction was half done.
