@@ -73,7 +73,7 @@ void FilterFeed::WakePollsSoon() {
 // bounds.
 void FilterFeed::ForgetEvents(Time now) {
   log_.ForgetUpTo(coordinators_.AppliedByAll(
-      log_.last(), now, [this](uint64_t coordinator) { return parked_.contains(coordinator); }));
+      log_.last(), now, [this](uint64_t coordinator) { return parked_.Has(coordinator); }));
 }
 
 size_t FilterFeed::EventBytes() const {
@@ -94,7 +94,7 @@ std::vector<FilterFeed::Follower> FilterFeed::Followers() const {
 void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
                       Callback<pb::PollReply> done) {
   WaitingPuts::Over over;
-  std::map<uint64_t, ParkedPoll>::node_type replaced;
+  ParkedPolls::Polls::node_type replaced;
   bool answer_now;
   bool crowded_out = false;
   bool abandoned = false;
@@ -111,7 +111,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
       ForgetEvents(now);
       CollectPuts(now, &over);
       // A poll of the same coordinator that is still parked is answered by this one.
-      replaced = parked_.extract(request.coordinator());
+      replaced = parked_.Take(request.coordinator());
       answer_now = request.start_code() != start_code_ || request.applied() != log_.last() ||
                    request.wanted_size() > 0 || request.wait_ns() == 0;
       crowded_out = !answer_now && parked_.size() >= options_.max_parked;
@@ -120,8 +120,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
         const Time until = executor_->Now() + SentDuration(request.wait_ns());
         try {
           ArmTimer(until);
-          parked_.insert_or_assign(request.coordinator(),
-                                   ParkedPoll{request, verified_until, done, until});
+          parked_.Park({request, verified_until, done, until});
         } catch (const std::bad_alloc&) {
           answer_now = true;
         }
@@ -136,7 +135,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
   if (answer_now) Answer({request, verified_until, done, Time{}, crowded_out});
 }
 
-void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
+void FilterFeed::Answer(const ParkedPolls::Poll& poll) noexcept {
   try {
     AnswerOrThrow(poll);
   } catch (...) {
@@ -146,7 +145,7 @@ void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
 
 // The bits are read before the events: so the events reach the number of each projection, unless
 // more events than fit in the reply came in between.
-void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
+void FilterFeed::AnswerOrThrow(const ParkedPolls::Poll& poll) {
   pb::PollReply reply;
   bool bits = poll.request.wanted_size() > 0 && projection_source_;
   if (bits && !options_.faults.newer_projections) {
@@ -175,7 +174,7 @@ void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
   });
 }
 
-void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
+void FilterFeed::AnswerWithBits(const ParkedPolls::Poll& poll, pb::PollReply reply) {
   reply.set_start_code(start_code_);
   reply.set_server(server_);
   if (poll.crowded_out) {
@@ -281,15 +280,14 @@ void FilterFeed::ArmTimer(Time at) {
 
 // The earliest time at which a parked poll or a wait ends, or a lease that puts wait for.
 Time FilterFeed::NextDeadline(Time now) const {
-  Time next = Time::max();
-  for (const auto& [id, parked] : parked_) next = std::min(next, parked.until);
+  const Time next = parked_.NextEnd();
   if (puts_.empty()) return next;
   return std::min({next, puts_.NextEnd(now), coordinators_.NextLeaseEnd(now)});
 }
 
 void FilterFeed::OnTimer(Time at) {
   WaitingPuts::Over over;
-  std::map<uint64_t, ParkedPoll> due;
+  ParkedPolls::Polls due;
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) return;
@@ -297,11 +295,7 @@ void FilterFeed::OnTimer(Time at) {
     timer_at_ = Time::max();
     const Time now = executor_->Now();
     CollectPuts(now, &over);
-    for (auto it = parked_.begin(); it != parked_.end();) {
-      const auto next = std::next(it);
-      if (it->second.until <= now) due.insert(parked_.extract(it));
-      it = next;
-    }
+    due = parked_.TakeDue(now);
     try {
       ArmTimer(NextDeadline(now));
     } catch (const std::bad_alloc&) {
@@ -313,25 +307,21 @@ void FilterFeed::OnTimer(Time at) {
 }
 
 void FilterFeed::WakePolls() {
-  std::map<uint64_t, ParkedPoll> due;
+  ParkedPolls::Polls due;
   {
     std::lock_guard lock(mutex_);
     wake_posted_ = false;
-    for (auto it = parked_.begin(); it != parked_.end();) {
-      const auto next = std::next(it);
-      if (it->second.request.applied() != log_.last()) due.insert(parked_.extract(it));
-      it = next;
-    }
+    due = parked_.TakeBehind(log_.last());
   }
   for (const auto& [id, poll] : due) Answer(poll);
 }
 
 void FilterFeed::Abandon() {
-  std::map<uint64_t, ParkedPoll> polls;  // destroyed without the lock
+  ParkedPolls::Polls polls;  // destroyed without the lock
   WaitingPuts::Puts puts;
   std::lock_guard lock(mutex_);
   abandoned_ = true;
-  polls.swap(parked_);
+  polls = parked_.TakeAll();
   puts = puts_.TakeAll();
 }
 

@@ -25,7 +25,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +37,7 @@
 #include "tamis/cluster/region_server.h"
 #include "tamis/feed/event_log.h"
 #include "tamis/feed/feed_coordinators.h"
+#include "tamis/feed/parked_polls.h"
 #include "tamis/feed/waiting_puts.h"
 
 namespace tamis {
@@ -120,18 +120,11 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   void Abandon();
 
  private:
-  struct ParkedPoll {
-    pb::PollRequest request;
-    std::function<Time()> verified_until;
-    Callback<pb::PollReply> done;
-    Time until;
-    bool crowded_out = false;  // it was not parked because max_parked polls were
-  };
   uint64_t AppendLocked(pb::Event event);
 
-  void Answer(const ParkedPoll& poll) noexcept;
-  void AnswerOrThrow(const ParkedPoll& poll);
-  void AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply);
+  void Answer(const ParkedPolls::Poll& poll) noexcept;
+  void AnswerOrThrow(const ParkedPolls::Poll& poll);
+  void AnswerWithBits(const ParkedPolls::Poll& poll, pb::PollReply reply);
   bool IsServedByEvents(const pb::PollRequest& request) const;
   void FillEvents(const pb::PollRequest& request, pb::PollReply* reply);
   void ForgetEvents(Time now);
@@ -152,7 +145,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   mutable std::mutex mutex_;
   EventLog log_;
   FeedCoordinators coordinators_;
-  std::map<uint64_t, ParkedPoll> parked_;  // by coordinator
+  ParkedPolls parked_;
   WaitingPuts puts_;
   Time timer_at_ = Time::max();
   bool wake_posted_ = false;
