@@ -2,42 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <new>
 #include <utility>
 
 #include "tamis/base/coding.h"
-#include "tamis/redis/murmur_hash.h"
 
 namespace tamis::redis {
 namespace {
 
-constexpr double kLn2 = 0.693147180559945;
-constexpr double kLn2Squared = 0.480453013918201;
 constexpr size_t kHeaderSize = 20;
-constexpr size_t kLinkHeaderSize = 53;
-constexpr uint64_t kGreatestBits = uint64_t{1} << 62;
-// A link of the least error rate that a double can say has 1075.
-constexpr uint32_t kGreatestHashes = 1100;
-
-struct Geometry {
-  double bits_per_entry;
-  uint64_t bits;
-  uint32_t hashes;
-};
-
-std::optional<Geometry> GeometryFor(double error_rate, uint64_t entries) {
-  Geometry geometry;
-  geometry.bits_per_entry = -std::log(error_rate) / kLn2Squared;
-  const double bits = static_cast<double>(entries) * geometry.bits_per_entry;
-  if (!(bits < static_cast<double>(kGreatestBits))) return std::nullopt;
-  geometry.bits = (std::max<uint64_t>(static_cast<uint64_t>(bits), 1) + 63) / 64 * 64;
-  geometry.hashes = static_cast<uint32_t>(std::ceil(kLn2 * geometry.bits_per_entry));
-  return geometry;
-}
 
 double FirstRate(const BloomChain::Options& options) {
   return options.scaling && options.growth != 0
@@ -45,90 +19,7 @@ double FirstRate(const BloomChain::Options& options) {
              : options.error_rate;
 }
 
-uint64_t BytesOf(const BloomChain::Link& link) { return (link.bits + 7) / 8; }
-
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Bloom filter: " + why}; }
-
-// Checks a link's header; its bytes are compared elsewhere.
-Status CheckLink(const BloomChain::Link& link) {
-  if (link.bits == 0 || link.bits >= kGreatestBits) {
-    return BadBytes("a link of " + std::to_string(link.bits) + " bits");
-  }
-  if (link.n2 != 0 && (link.n2 > 62 || link.bits != uint64_t{1} << link.n2)) {
-    return BadBytes("a link whose bits are not 2^n2");
-  }
-  if (!(link.error_rate > 0 && link.error_rate < 1)) return BadBytes("error rate not in (0, 1)");
-  if (!(link.bits_per_entry > 0 && link.bits_per_entry < kGreatestHashes * 2)) {
-    return BadBytes("bits per entry out of range");
-  }
-  // The number of hashes must follow from the bits per entry, which also bounds it.
-  if (link.hashes == 0 || link.hashes > kGreatestHashes ||
-      link.hashes != static_cast<uint32_t>(std::ceil(kLn2 * link.bits_per_entry))) {
-    return BadBytes(std::to_string(link.hashes) + " hashes do not fit the bits per entry");
-  }
-  if (link.entries == 0 || link.entries >= kGreatestBits) {
-    return BadBytes("a link for " + std::to_string(link.entries) + " entries");
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-
-struct BloomChain::ItemHash {
-  ItemHash() = default;
-  // Both parts are 64 bits wide, whatever the hash is.
-  ItemHash(std::string_view item, bool hash64) {
-    if (hash64) {
-      a = MurmurHash64A(item, 0xc6a4a7935bd1e995u);
-      b = MurmurHash64A(item, a);
-    } else {
-      a = MurmurHash2(item, 0x9747b28cu);
-      b = MurmurHash2(item, static_cast<uint32_t>(a));
-    }
-  }
-
-  uint64_t a;
-  uint64_t b;
-};
-
-namespace {
-
-uint64_t Reciprocal(uint64_t bits) { return ~uint64_t{0} / bits; }
-
-// hash % link.bits. The quotient by multiplication is right or one too small.
-uint64_t BitOf(const BloomChain::Link& link, uint64_t hash) {
-  const auto quotient =
-      static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * link.reciprocal >> 64);
-  const uint64_t rest = hash - quotient * link.bits;
-  return rest < link.bits ? rest : rest - link.bits;
-}
-
-bool Has(const BloomChain::Link& link, uint64_t bit) {
-  return (link.bytes.data()[bit >> 3] & (1 << (bit & 7))) != 0;
-}
-
-void Set(BloomChain::Link& link, uint64_t bit) {
-  link.bytes.data()[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
-}
-
-// Probes [first, link.hashes).
-bool Test(const BloomChain::Link& link, const auto& hash, uint32_t first = 0) {
-  uint64_t a = hash.a + first * hash.b;
-  for (uint32_t i = first; i < link.hashes; ++i, a += hash.b) {
-    if (!Has(link, BitOf(link, a))) return false;
-  }
-  return true;
-}
-
-// A miss ends after two probes in a link that is half full.
-constexpr uint32_t kFirst = 2;
-constexpr uint32_t kAhead = 16;  // probes after these are not fetched ahead
-
-void FetchFirst(const BloomChain::Link& link, const auto& hash) {
-  for (uint32_t i = 0; i < kFirst; ++i) {
-    __builtin_prefetch(link.bytes.data() + (BitOf(link, hash.a + i * hash.b) >> 3));
-  }
-}
 
 }  // namespace
 
@@ -136,36 +27,36 @@ void FetchFirst(const BloomChain::Link& link, const auto& hash) {
 // touches all of its bits there.
 struct BloomChain::Probes {
   Probes() = default;
-  Probes(const ItemHash& of, const BloomChain& chain) : hash(of), links(chain.links_.size()) {
+  Probes(const BloomHash& of, const BloomChain& chain) : hash(of), links(chain.links_.size()) {
     const Link& newest = chain.links_.back();
-    count = std::min(kAhead, newest.hashes);
+    count = std::min(BloomLink::kAhead, newest.hashes);
     for (uint32_t i = 0; i < count; ++i) {
-      bits[i] = BitOf(newest, hash.a + i * hash.b);
+      bits[i] = newest.BitOf(hash.a + i * hash.b);
       __builtin_prefetch(newest.bytes.data() + (bits[i] >> 3), 1);
     }
   }
 
   bool Test(const Link& newest) const {
     for (uint32_t i = 0; i < count; ++i) {
-      if (!Has(newest, bits[i])) return false;
+      if (!newest.Has(bits[i])) return false;
     }
-    return redis::Test(newest, hash, count);
+    return newest.Test(hash, count);
   }
   void Set(Link& newest) const {
-    for (uint32_t i = 0; i < count; ++i) redis::Set(newest, bits[i]);
+    for (uint32_t i = 0; i < count; ++i) newest.Set(bits[i]);
     for (uint32_t i = count; i < newest.hashes; ++i) {
-      redis::Set(newest, BitOf(newest, hash.a + i * hash.b));
+      newest.Set(newest.BitOf(hash.a + i * hash.b));
     }
   }
 
-  ItemHash hash;
+  BloomHash hash;
   size_t links;  // how many the chain had
   uint32_t count;
-  uint64_t bits[kAhead];
+  uint64_t bits[BloomLink::kAhead];
 };
 
 uint64_t BloomChain::FirstLinkBytes(const Options& options) {
-  const auto geometry = GeometryFor(FirstRate(options), options.capacity);
+  const auto geometry = BloomLink::GeometryFor(FirstRate(options), options.capacity);
   return geometry ? geometry->bits / 8 : 0;
 }
 
@@ -184,20 +75,11 @@ Result<BloomChain> BloomChain::Create(const Options& options) {
 }
 
 bool BloomChain::AddLink(double error_rate, uint64_t entries) try {
-  const auto geometry = GeometryFor(error_rate, entries);
-  if (!geometry) return false;
   links_.reserve(links_.size() + 1);
-  Link link;
-  link.bytes = ByteArray::Zeroed(geometry->bits / 8);
-  if (link.bytes.data() == nullptr) return false;
-  link.bits = geometry->bits;
-  link.reciprocal = Reciprocal(link.bits);
-  link.error_rate = error_rate;
-  link.bits_per_entry = geometry->bits_per_entry;
-  link.hashes = geometry->hashes;
-  link.entries = entries;
-  data_bytes_ += link.bytes.size();
-  links_.push_back(std::move(link));
+  auto link = BloomLink::Create(error_rate, entries);
+  if (!link) return false;
+  data_bytes_ += link->bytes.size();
+  links_.push_back(std::move(*link));
   return true;
 } catch (const std::bad_alloc&) {
   return false;
@@ -205,12 +87,14 @@ bool BloomChain::AddLink(double error_rate, uint64_t entries) try {
 
 uint64_t BloomChain::BitsFor(uint64_t entries, double bits_per_entry) {
   const double bits = static_cast<double>(entries) * bits_per_entry;
-  return bits >= 1 && bits < static_cast<double>(kGreatestBits) ? static_cast<uint64_t>(bits) : 0;
+  return bits >= 1 && bits < static_cast<double>(BloomLink::kGreatestBits)
+             ? static_cast<uint64_t>(bits)
+             : 0;
 }
 
 Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   if (parts.links.empty()) return BadBytes("no link");
-  if (parts.size >= kGreatestBits) return BadBytes("more items than can be");
+  if (parts.size >= BloomLink::kGreatestBits) return BadBytes("more items than can be");
   constexpr uint32_t kKnown = kNoRounding | kEntriesAreBits | kHash64 | kNotScaling;
   if ((parts.options & ~kKnown) != 0) return BadBytes("unknown options");
   if (parts.growth > std::numeric_limits<uint32_t>::max()) return BadBytes("growth out of range");
@@ -223,31 +107,31 @@ Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   uint64_t size = 0;
   bool missing = false;
   for (const Link& link : parts.links) {
-    if (Status status = CheckLink(link); !status.ok()) return status;
+    TAMIS_RETURN_IF_ERROR(link.Check());
     // Each is below 2^62 and the sum is compared each time: no overflow.
-    chain.data_bytes_ += BytesOf(link);
+    chain.data_bytes_ += link.Bytes();
     if (link.size > parts.size || size > parts.size - link.size) {
       return BadBytes("the links have more items than the filter");
     }
     size += link.size;
-    if (link.bytes.size() > BytesOf(link) || (missing && link.bytes.size() != 0)) {
+    if (link.bytes.size() > link.Bytes() || (missing && link.bytes.size() != 0)) {
       return BadBytes("a link's bytes are not those of its bits");
     }
     chain.present_ += link.bytes.size();
-    if (link.bytes.size() < BytesOf(link)) {
+    if (link.bytes.size() < link.Bytes()) {
       missing = true;
       if (chain.data_bytes_ > greatest_bytes) {
         return BadBytes("greater than a key may be; see tamis-max-bytes");
       }
     }
-    if (chain.data_bytes_ >= kGreatestBits) return BadBytes("more bytes than can be");
+    if (chain.data_bytes_ >= BloomLink::kGreatestBits) return BadBytes("more bytes than can be");
   }
   if (size != parts.size) return BadBytes("the links have fewer items than the filter");
   chain.size_ = size;
   for (Link& link : parts.links) {
-    link.reciprocal = Reciprocal(link.bits);
-    if (link.bytes.size() == BytesOf(link)) continue;
-    ByteArray bytes = ByteArray::Zeroed(BytesOf(link));
+    link.SetReciprocal();
+    if (link.bytes.size() == link.Bytes()) continue;
+    ByteArray bytes = ByteArray::Zeroed(link.Bytes());
     if (bytes.data() == nullptr) {
       return Status(StatusCode::kResourceExhausted, "memory does not suffice for the filter");
     }
@@ -265,43 +149,24 @@ Result<BloomChain> BloomChain::FromHeader(std::string_view header, uint64_t grea
   const uint32_t links = reader.Fixed32();
   parts.options = reader.Fixed32();
   parts.growth = reader.Fixed32();
-  if (!reader.ok() || reader.rest().size() != uint64_t{links} * kLinkHeaderSize) {
+  if (!reader.ok() || reader.rest().size() != uint64_t{links} * BloomLink::kHeaderSize) {
     return BadBytes("a header of another size than its links have");
   }
   parts.links.resize(links);
   for (Link& link : parts.links) {
-    const uint64_t bytes = reader.Fixed64();
-    link.bits = reader.Fixed64();
-    link.size = reader.Fixed64();
-    link.error_rate = std::bit_cast<double>(reader.Fixed64());
-    link.bits_per_entry = std::bit_cast<double>(reader.Fixed64());
-    link.hashes = reader.Fixed32();
-    link.entries = reader.Fixed64();
-    link.n2 = reader.Byte();
-    if (BytesOf(link) != bytes) {
-      return BadBytes("a link's bytes are not those of its bits");
-    }
+    if (!link.ReadHeader(&reader)) return BadBytes("a link's bytes are not those of its bits");
   }
   return FromParts(std::move(parts), greatest_bytes);
 }
 
 std::string BloomChain::Header() const {
   std::string header;
-  header.reserve(kHeaderSize + kLinkHeaderSize * links_.size());
+  header.reserve(kHeaderSize + BloomLink::kHeaderSize * links_.size());
   PutFixed64(&header, size_);
   PutFixed32(&header, static_cast<uint32_t>(links_.size()));
   PutFixed32(&header, options_);
   PutFixed32(&header, growth_);
-  for (const Link& link : links_) {
-    PutFixed64(&header, link.bytes.size());
-    PutFixed64(&header, link.bits);
-    PutFixed64(&header, link.size);
-    PutFixed64(&header, std::bit_cast<uint64_t>(link.error_rate));
-    PutFixed64(&header, std::bit_cast<uint64_t>(link.bits_per_entry));
-    PutFixed32(&header, link.hashes);
-    PutFixed64(&header, link.entries);
-    header.push_back(static_cast<char>(link.n2));
-  }
+  for (const Link& link : links_) link.AppendHeader(&header);
   return header;
 }
 
@@ -333,7 +198,7 @@ BloomChain::Loaded BloomChain::LoadChunk(uint64_t position, std::string_view chu
 
 BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes) {
   if (partial()) return Added::kPartial;
-  return AddProbes(Probes(ItemHash(item, hash64()), *this), greatest_bytes);
+  return AddProbes(Probes(BloomHash(item, hash64()), *this), greatest_bytes);
 }
 
 size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greatest_bytes,
@@ -348,7 +213,7 @@ size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greates
       return done + 1;
     }
     for (size_t i = 0; i < count; ++i)
-      probes[i] = Probes(ItemHash(items[begin + i], hash64()), *this);
+      probes[i] = Probes(BloomHash(items[begin + i], hash64()), *this);
     for (size_t i = 0; i < count; ++i) {
       // Items before it may have added a link.
       const Added added =
@@ -361,10 +226,10 @@ size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greates
   return done;
 }
 
-bool BloomChain::OlderContain(const ItemHash& hash) const {
-  for (size_t i = links_.size() - 1; i-- > 0;) FetchFirst(links_[i], hash);
+bool BloomChain::OlderContain(const BloomHash& hash) const {
+  for (size_t i = links_.size() - 1; i-- > 0;) links_[i].FetchFirst(hash);
   for (size_t i = links_.size() - 1; i-- > 0;) {
-    if (Test(links_[i], hash)) return true;
+    if (links_[i].Test(hash)) return true;
   }
   return false;
 }
@@ -375,9 +240,9 @@ BloomChain::Added BloomChain::AddProbes(const Probes& probes, uint64_t greatest_
   if (const Link& newest = links_.back(); newest.size >= newest.entries) {
     if (!scaling()) return Added::kFull;
     const double rate = std::max(newest.error_rate * 0.5, std::numeric_limits<double>::min());
-    if (newest.entries > kGreatestBits / growth_) return Added::kTooLarge;
+    if (newest.entries > BloomLink::kGreatestBits / growth_) return Added::kTooLarge;
     const uint64_t entries = newest.entries * growth_;
-    const auto geometry = GeometryFor(rate, entries);
+    const auto geometry = BloomLink::GeometryFor(rate, entries);
     if (!geometry || SizeBytes() + 64 + geometry->bits / 8 > greatest_bytes) {
       return Added::kTooLarge;
     }
@@ -394,9 +259,9 @@ BloomChain::Added BloomChain::AddProbes(const Probes& probes, uint64_t greatest_
 
 bool BloomChain::MayContain(std::string_view item) const {
   if (partial()) return true;
-  const ItemHash hash(item, hash64());
-  FetchFirst(links_.back(), hash);
-  return (links_.size() > 1 && OlderContain(hash)) || Test(links_.back(), hash);
+  const BloomHash hash(item, hash64());
+  links_.back().FetchFirst(hash);
+  return (links_.size() > 1 && OlderContain(hash)) || links_.back().Test(hash);
 }
 
 // Two probes are fetched ahead for all items; those that pass them are mostly hits, and get the
@@ -408,33 +273,33 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
   }
   constexpr size_t kGroup = 32;
   struct Probe {
-    ItemHash hash;
+    BloomHash hash;
     size_t item;
-    uint64_t bits[kAhead];
+    uint64_t bits[BloomLink::kAhead];
   };
   std::array<Probe, kGroup> probes;
   std::array<uint32_t, kGroup> passed;
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
     size_t live = std::min(kGroup, items.size() - begin);
     for (size_t i = 0; i < live; ++i) {
-      probes[i].hash = ItemHash(items[begin + i], hash64());
+      probes[i].hash = BloomHash(items[begin + i], hash64());
       probes[i].item = begin + i;
       out[begin + i] = false;
     }
     for (size_t l = links_.size(); l-- > 0 && live > 0;) {
       const Link& link = links_[l];
       const uint8_t* bytes = link.bytes.data();
-      const uint32_t first = std::min(kFirst, link.hashes);
-      const uint32_t ahead = std::min(kAhead, link.hashes);
+      const uint32_t first = std::min(BloomLink::kFirst, link.hashes);
+      const uint32_t ahead = std::min(BloomLink::kAhead, link.hashes);
       const auto fetch = [&](Probe& probe, uint32_t from, uint32_t to) {
         for (uint32_t i = from; i < to; ++i) {
-          probe.bits[i] = BitOf(link, probe.hash.a + i * probe.hash.b);
+          probe.bits[i] = link.BitOf(probe.hash.a + i * probe.hash.b);
           __builtin_prefetch(bytes + (probe.bits[i] >> 3));
         }
       };
       const auto passes = [&](const Probe& probe, uint32_t from, uint32_t to) {
         for (uint32_t i = from; i < to; ++i) {
-          if (!Has(link, probe.bits[i])) return false;
+          if (!link.Has(probe.bits[i])) return false;
         }
         return true;
       };
@@ -447,7 +312,7 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
       }
       for (size_t j = 0; j < passes_first; ++j) {
         const Probe& probe = probes[passed[j]];
-        out[probe.item] = passes(probe, first, ahead) && Test(link, probe.hash, ahead);
+        out[probe.item] = passes(probe, first, ahead) && link.Test(probe.hash, ahead);
       }
       size_t kept = 0;
       for (size_t i = 0; i < live; ++i) {
@@ -498,10 +363,10 @@ uint64_t BloomChain::MaxCapacity(uint64_t greatest_bytes) const {
   uint64_t bytes = SizeBytes();
   double rate = links_.back().error_rate;
   uint64_t entries = links_.back().entries;
-  while (scaling() && growth_ != 0 && entries <= kGreatestBits / growth_) {
+  while (scaling() && growth_ != 0 && entries <= BloomLink::kGreatestBits / growth_) {
     rate *= 0.5;
     entries *= growth_;
-    const auto geometry = rate > 0 ? GeometryFor(rate, entries) : std::nullopt;
+    const auto geometry = rate > 0 ? BloomLink::GeometryFor(rate, entries) : std::nullopt;
     if (!geometry || bytes + 64 + geometry->bits / 8 > greatest_bytes) break;
     bytes += 64 + geometry->bits / 8;
     capacity += entries;
@@ -520,19 +385,9 @@ uint64_t BloomChain::Capacity() const {
 std::optional<std::vector<BloomChain::Link>> BloomChain::CopyLinks(size_t begin) const {
   std::vector<Link> links;
   for (size_t i = begin; i < links_.size(); ++i) {
-    const Link& link = links_[i];
-    Link& to = links.emplace_back();
-    to.bits = link.bits;
-    to.reciprocal = link.reciprocal;
-    to.size = link.size;
-    to.error_rate = link.error_rate;
-    to.bits_per_entry = link.bits_per_entry;
-    to.hashes = link.hashes;
-    to.entries = link.entries;
-    to.n2 = link.n2;
-    to.bytes = ByteArray::Zeroed(link.bytes.size());
-    if (to.bytes.data() == nullptr) return std::nullopt;
-    std::memcpy(to.bytes.data(), link.bytes.data(), link.bytes.size());
+    auto copy = links_[i].Copy();
+    if (!copy) return std::nullopt;
+    links.push_back(std::move(*copy));
   }
   return links;
 }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/redis/bloom_link.h"
 #include "tamis/redis/byte_array.h"
 
 namespace tamis::redis {
@@ -44,19 +45,7 @@ class BloomChain {
   static constexpr uint32_t kHash64 = 4;
   static constexpr uint32_t kNotScaling = 8;
 
-  // One link as headers and RDB values describe it.
-  struct Link {
-    uint64_t bits = 0;
-    uint64_t size = 0;  // items that were new to the chain
-    double error_rate = 0;
-    double bits_per_entry = 0;
-    uint32_t hashes = 0;
-    uint64_t entries = 0;  // capacity
-    uint8_t n2 = 0;        // log2(bits) of filters that were rounded to it, else 0
-    ByteArray bytes;
-    uint64_t reciprocal =
-        0;  // the reciprocal of bits, which the chain sets: a division costs as much as a probe
-  };
+  using Link = BloomLink;
   struct Parts {
     uint64_t size = 0;
     uint32_t options = kNoRounding | kHash64;
@@ -126,12 +115,11 @@ class BloomChain {
   std::optional<BloomChain> Copy() const;
 
  private:
-  struct ItemHash;
   struct Probes;
 
   BloomChain() = default;
   Added AddProbes(const Probes& probes, uint64_t greatest_bytes);
-  bool OlderContain(const ItemHash& hash) const;
+  bool OlderContain(const BloomHash& hash) const;
   bool AddLink(double error_rate, uint64_t entries);
   std::optional<std::vector<Link>> CopyLinks(size_t begin) const;
 
