@@ -14,23 +14,20 @@
 
 #include <rocksdb/db.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/lsm/ingestion.h"
 
 namespace tamis::lsm {
 
+class FileCounter;
 class HookState;
 struct Faults;  // faults.h, which is not installed
 class TreeFilter;
@@ -75,25 +72,9 @@ class DatabaseFilter {
   // of all families together.
   std::map<std::string, uint64_t> Metrics() const;
 
-  // To be made before files are ingested, and destroyed after: counts the files, each under the
-  // path it comes from. The constructor throws std::bad_alloc when memory does not suffice: then
-  // the files must not be ingested.
-  class Ingestion {
-   public:
-    Ingestion(DatabaseFilter* filter, uint32_t family, const std::vector<std::string>& files);
-    ~Ingestion();
-    Ingestion(const Ingestion&) = delete;
-    Ingestion& operator=(const Ingestion&) = delete;
-
-   private:
-    void Count(const std::string& path);
-    void End() noexcept;
-
-    DatabaseFilter* const filter_;
-    const uint32_t family_;
-    bool is_partial_ = false;                  // some of the files could not be read
-    std::map<uint64_t, std::string> tickets_;  // TreeFilter's, and the path of the file
-  };
+  // To be called before files are ingested; the result is destroyed after. Throws std::bad_alloc
+  // when memory does not suffice: then the files must not be ingested. REQUIRES: Start.
+  std::unique_ptr<Ingestion> BeginIngestion(uint32_t family, const std::vector<std::string>& files);
   // Files have come, or may have come, into the family without being counted: it passes through
   // until they are.
   void CountLater(uint32_t family);
@@ -112,39 +93,13 @@ class DatabaseFilter {
 
   void Watch(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void Unwatch();
-  void Run();
-  // Both return false when memory does not suffice; they are to be called again then.
-  bool CountUnknown() noexcept;
-  bool CountAndReconcile() noexcept;
-  // Counts the live files. `uncounted`: families that passed through because files came in; they
-  // answer again afterwards.
-  void CountLiveFiles(const std::set<uint32_t>& uncounted);
-  bool HasWork() const;
-  struct LiveFile {
-    std::string family;
-    uint64_t number;
-    std::string path;
-  };
-  // Also the files of a dropped family, which can be read while the program has a handle of it.
-  std::vector<LiveFile> LiveFiles() const;
-  // The id of the file's family. nullopt if the family passes through anyway: its handle was not
-  // shown, or another of its files cannot be counted.
-  std::optional<uint32_t> FamilyOf(const LiveFile& live) const;
-
   void AttachTo(rocksdb::DBOptions* options) const;
 
   const Options options_;
   const std::shared_ptr<HookState> hooks_;
   TreeFilter& tree_;  // theirs
+  const std::unique_ptr<FileCounter> counter_;
   rocksdb::DB* db_ = nullptr;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable idle_;
-  bool stops_ = false;
-  bool woken_ = false;
-  bool counted_ = false;
-  bool busy_ = false;
-  std::thread thread_;
 };
 
 }  // namespace tamis::lsm

@@ -337,7 +337,7 @@ TEST_F(DatabaseFilterTest, FilesInAnotherOrderAreNotRead) {
   // A file that comes in is not read either.
   const std::string external = MakeSst("external", {"z", "y", "x"});
   {
-    const DatabaseFilter::Ingestion counted(filter_.get(), handles_[1]->GetID(), {external});
+    const auto counted = filter_->BeginIngestion(handles_[1]->GetID(), {external});
     ASSERT_TRUE(db_->IngestExternalFile(handles_[1], {external}, {}).ok());
   }
   filter_->WaitUntilReconciled();

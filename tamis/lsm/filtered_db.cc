@@ -293,8 +293,8 @@ Status FilteredDB::CountFiles(std::span<const rocksdb::IngestExternalFileArg> fi
                               Ingestions* ingestions) const noexcept {
   try {
     for (const rocksdb::IngestExternalFileArg& one : files) {
-      ingestions->push_back(std::make_unique<DatabaseFilter::Ingestion>(
-          filter_.get(), one.column_family->GetID(), one.external_files));
+      ingestions->push_back(
+          filter_->BeginIngestion(one.column_family->GetID(), one.external_files));
     }
     return Status::OK();
   } catch (const std::bad_alloc&) {

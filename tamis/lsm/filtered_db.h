@@ -202,7 +202,7 @@ class FilteredDB : public rocksdb::StackableDB {
                               rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key,
                               rocksdb::PinnableSlice* value);
   // Each element keeps the keys of one argument's files counted until the ingestion has ended.
-  using Ingestions = std::vector<std::unique_ptr<DatabaseFilter::Ingestion>>;
+  using Ingestions = std::vector<std::unique_ptr<Ingestion>>;
   rocksdb::Status CountFiles(std::span<const rocksdb::IngestExternalFileArg> files,
                              Ingestions* ingestions) const noexcept;
   // Makes the family's handle known to the filter. If memory does not suffice, the filter does not
