@@ -118,6 +118,81 @@ TEST_F(SearcherTest, ForeignKeysAndFamiliesAreNoRowsAndDamagedCellsAreCounted) {
   EXPECT_EQ(result.counters().cells_undecodable(), 1u);
 }
 
+// Eight entries that a join leaves out cost what one row does.
+TEST_F(SearcherTest, PageEndsAfterManyEntriesThatAJoinLeavesOut) {
+  constexpr uint64_t kPage = 100, kRows = 2000, kSample = 32;
+  context_->options.page_candidates = kPage;
+  std::vector<pb::Mutation> puts;
+  std::vector<std::string> rare;
+  for (uint64_t n = 0; n < kRows; ++n) {
+    char key[8];
+    std::snprintf(key, sizeof key, "k%04d", static_cast<int>(n));
+    const bool is_rare = n >= 1000 && n < 1050;
+    const Row row = RowOf(key, static_cast<int64_t>(n), is_rare ? "rare" : "v1");
+    puts.push_back(Mutation(pb::Mutation::PUT, row));
+    if (is_rare) rare.push_back(KeyOf(key));
+  }
+  Run(puts);
+  AddStream(0);
+  request_.mutable_branches(0)->mutable_streams(0)->mutable_ranges(0)->clear_high();
+  pb::IndexStream* of_rare = request_.mutable_branches(0)->add_streams();
+  of_rare->set_index_id(1);
+  of_rare->set_equality(true);
+  const auto values = [&](const std::string& v) {
+    return IndexEntry::Of(schema_, *schema_.FindIndex(1), RowOf("k", 0, v))->values;
+  };
+  of_rare->add_ranges()->set_low(values("rare"));
+  of_rare->mutable_ranges(0)->set_high(values("rarf"));
+  request_.mutable_branches(0)->set_predicate(
+      SerializePredicate(Predicate::Compare(2, Predicate::Op::kEq, Value::Text("rare"))));
+  const auto searcher =
+      Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema_));
+  ASSERT_TRUE(searcher.ok()) << searcher.status();
+  std::vector<std::string> found;
+  std::vector<uint64_t> entries;
+  pb::SearchRange range;
+  do {
+    const pb::RangeResult page = (*searcher)->Search(*region_, range, 1000, Time::max());
+    for (const std::string& key : Keys(page)) found.push_back(key);
+    ASSERT_EQ(page.counters().uses_size(), 2) << page.counters().DebugString();
+    EXPECT_TRUE(page.counters().uses(1).joined());
+    entries.push_back(page.counters().uses(0).entries_read());
+    range.set_resume(page.resume());
+  } while (!range.resume().empty());
+  EXPECT_EQ(found, rare);
+  EXPECT_EQ(entries.front(), kSample + 8 * (kPage - kSample));
+  EXPECT_EQ(entries.size(), 4u);
+}
+
+// Rows are read 32 at a time, after which the walk looks whether that was enough for a page.
+TEST_F(SearcherTest, PageOfAnEqualityEndsAfterManyRowsThatDoNotMatch) {
+  context_->options.page_candidates = 100;
+  constexpr int kRows = 300;
+  std::vector<pb::Mutation> puts;
+  for (int i = 0; i < kRows; ++i) {
+    char key[8];
+    std::snprintf(key, sizeof key, "k%03d", i);
+    puts.push_back(Mutation(pb::Mutation::PUT, RowOf(key, 5, "v1")));
+  }
+  Run(puts);
+  AddStream(5);
+  request_.mutable_branches(0)->mutable_streams(0)->set_equality(true);
+  request_.mutable_branches(0)->set_predicate(
+      SerializePredicate(Predicate::Compare(2, Predicate::Op::kEq, Value::Text("v2"))));
+  const auto searcher =
+      Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema_));
+  ASSERT_TRUE(searcher.ok()) << searcher.status();
+  std::vector<uint64_t> rows_read;
+  pb::SearchRange range;
+  do {
+    const pb::RangeResult page = (*searcher)->Search(*region_, range, 1000, Time::max());
+    EXPECT_THAT(Keys(page), testing::IsEmpty());
+    rows_read.push_back(page.counters().rows_read());
+    range.set_resume(page.resume());
+  } while (!range.resume().empty());
+  EXPECT_THAT(rows_read, ElementsAre(128u, 128u, 44u));
+}
+
 // ---- Requests
 
 TEST_F(SearcherTest, RequestHasOneToSoManyBranches) {
