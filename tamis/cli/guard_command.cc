@@ -60,7 +60,7 @@ Result<Verdict> CheckAll(const GuardArguments& arguments, RedisConnection* conne
   return verdict;
 }
 
-Result<bool> Verify(const GuardArguments& arguments) {
+Result<bool> PrintRefusedKeys(const GuardArguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(RedisConnection connection, arguments.Open());
   TAMIS_ASSIGN_OR_RETURN(Verdict verdict, CheckAll(arguments, &connection, nullptr));
   const uint64_t keys = verdict.keys;
@@ -114,8 +114,8 @@ Status PrintStatus(const GuardArguments& arguments) {
   return WriteOutput(text);
 }
 
-int Finish(const Status& status) { return Report(status); }
-int Finish(const Result<bool>& all_well) {
+int ExitCodeOf(const Status& status) { return Report(status); }
+int ExitCodeOf(const Result<bool>& all_well) {
   if (!all_well.ok()) return Report(all_well.status());
   return *all_well ? kExitOk : kExitFailure;
 }
@@ -144,7 +144,7 @@ void AddGuardCommand(Command app, Invocation* invocation) {
         std::signal(SIGPIPE, SIG_IGN);
         // A rebuild ends with the program, but for SIGKILL.
         const InterruptScope scope(&guard_cancelled, {SIGINT, SIGTERM, SIGHUP});
-        return Finish(command(*arguments));
+        return ExitCodeOf(command(*arguments));
       };
     });
     return sub;
@@ -213,7 +213,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
   quiet(follow);
 
   Command verify =
-      add("verify", "Print each key that the filter refuses; then the exit status is 1", Verify);
+      add("verify", "Print each key that the filter refuses; then the exit status is 1",
+          PrintRefusedKeys);
   keys(verify);
   verify.AddOption("--database", a->database, "PostgreSQL, as psql takes it, for --query");
 

@@ -7,6 +7,7 @@
 #include "tamis/sql/aggregate_rows.h"
 #include "tamis/sql/extension.h"
 #include "tamis/sql/guarded.h"
+#include "tamis/sql/sqlite.h"
 #include "tamis/sql/values.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/value_sample.h"

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "tamis/sql/session.h"
-#include "tamis/sql/sqlite.h"
+
+struct sqlite3;
 
 namespace tamis {
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "tamis/sql/sqlite.h"
 #include "tamis/table/timestamp.h"
 
 namespace tamis {

@@ -11,9 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/sql/sqlite.h"
 #include "tamis/table/predicate.h"
 #include "tamis/table/schema.h"
+
+struct sqlite3_context;
+struct sqlite3_value;
 
 namespace tamis {
 
