@@ -2,19 +2,37 @@
 
 #include <algorithm>
 
+#include "tamis/base/ascii.h"
+
 namespace tamis {
 namespace {
 
-// Whether keys are not made of such text: quotes, brackets, separators, control characters, and
-// the blanks, marks and lines of Unicode.
-bool IsFrame(std::string_view text) {
-  constexpr std::string_view kMarks = "\"'`|,;=<>{}[]()$\\\x7f";
+// Whether the text is more than letters, digits, blanks and the marks that keys are often built
+// with (`user:5`, `2026-11-02`, `/a.html`, `x@y`): a list's bullet, a sign, quotes, brackets,
+// separators, control characters, the blanks, marks and lines of Unicode.
+bool HasMark(std::string_view text) {
+  constexpr std::string_view kMarks = "\"'`|,;=<>{}[]()$\\*+#%&!?^~\x7f";
   constexpr std::string_view kOfUnicode[] = {"\xc2\xa0", "\xe2\x80",     "\xe2\x81",    "\xe2\x94",
                                              "\xe2\x95", "\xe3\x80\x80", "\xef\xbb\xbf"};
   return text.find(": ") != text.npos || text.find_first_of(kMarks) != text.npos ||
          std::ranges::any_of(text, [](char c) { return c >= 0 && c < ' '; }) ||
          std::ranges::any_of(kOfUnicode,
                              [&](std::string_view mark) { return text.find(mark) != text.npos; });
+}
+
+bool HasDigit(std::string_view text) { return std::ranges::any_of(text, IsDigit); }
+
+// "- ", "row ", " ms"; and "0x", in front of hexadecimal digits that a program asks without. Digits
+// beside a blank are parts of a number: "600 123".
+bool IsBeginningOfFrame(std::string_view text) {
+  const size_t blank = text.find(' ');
+  return HasMark(text) || (blank != text.npos && !HasDigit(text.substr(0, blank))) ||
+         text.starts_with("0x") || text.starts_with("0X");
+}
+
+bool IsEndOfFrame(std::string_view text) {
+  const size_t blank = text.rfind(' ');
+  return HasMark(text) || (blank != text.npos && !HasDigit(text.substr(blank)));
 }
 
 }  // namespace
@@ -41,7 +59,8 @@ std::string CommonText::Frame() const {
   if (keys_ < 2) return "";
   // The last characters of base64 are '='.
   const std::string_view end(end_.data(), end_.find_last_not_of('=') + 1);
-  return IsFrame(beginning_) ? beginning_ : IsFrame(end) ? end_ : "";
+  if (IsBeginningOfFrame(beginning_)) return beginning_;
+  return IsEndOfFrame(end) ? std::string(end) : "";
 }
 
 char CommonText::Separator() const {

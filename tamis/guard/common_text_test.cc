@@ -28,6 +28,18 @@ TEST(CommonTextTest, LettersThatKeysShareAreNoFrame) {
   EXPECT_EQ(Of({"1", "10", "100"}).Frame(), "");
 }
 
+TEST(CommonTextTest, BulletsSignsAndUnitsAreAFrame) {
+  EXPECT_EQ(Of({"- 1", "- 2"}).Frame(), "- ");
+  EXPECT_EQ(Of({"* a", "* b"}).Frame(), "* ");
+  EXPECT_EQ(Of({"1 ms", "2 ms"}).Frame(), " ms");
+  EXPECT_EQ(Of({"5%", "7%"}).Frame(), "%");
+  EXPECT_EQ(Of({"#5", "#7"}).Frame(), "#");
+  EXPECT_EQ(Of({"+5", "+7"}).Frame(), "+");
+  EXPECT_EQ(Of({"0x1f", "0x1e"}).Frame(), "0x1");
+  EXPECT_EQ(Of({"0X1f", "0X2f"}).Frame(), "0X");
+  EXPECT_EQ(Of({"-5", "-7"}).Frame(), "");
+}
+
 TEST(CommonTextTest, TheEndOfBase64IsNoFrame) {
   EXPECT_EQ(Of({"YWJjZA==", "YmNkZQ=="}).Frame(), "");
   EXPECT_EQ(Of({"YWI=", "YmM="}).Frame(), "");

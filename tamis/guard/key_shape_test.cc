@@ -35,7 +35,8 @@ TEST(KeyShapeTest, BareKeysPass) {
           Keys{"1", "{2}", "3"},
           Keys{"a", "1", "2", "x"},
           Keys{"user:1", "user:2", "user:3"},
-          Keys{"row 1", "row 2", "row 3"},
+          Keys{"row 1", "line 2", "row 3"},
+          Keys{"1000", "2000", "3000"},
           Keys{"a@b.c", "d@b.c", "e@b.c"},
           Keys{"/a/1.html", "/a/2.html", "/a/3.html"},
           Keys{"1.234", "2.500", "7.125"},
@@ -103,6 +104,12 @@ TEST(KeyShapeTest, AFrameOfAllKeysIsRefused) {
       {"INSERT INTO t VALUES(1);", "INSERT INTO t VALUES(2);"},
       {"*************************** 1. row ***************************", "1"},  // mysql \\G
       {"id: 1", "id: 2", "id: 3"},
+      {"- 1", "- 2", "- 3"},             // YAML
+      {"* 1", "* 2", "* 3"},             // Markdown
+      {"1 ms", "2 ms", "3 ms"},          // a unit
+      {"+1", "+2", "+3"},                //
+      {"0x1", "0x2", "0x3"},             //
+      {"0001", "0002", "0010", "1000"},  // seq -w
       {"rows", "id: 1", "id: 2", "id: 3", "id: 4", "id: 5", "id: 6", "id: 7"},
       {"rows", "1,x", "2,x", "3,x", "4,x", "5,x", "6,x", "7,x"},
       {"1,x", "2;,x", "3;,x", "4,x"},

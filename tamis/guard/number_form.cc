@@ -67,7 +67,14 @@ bool HasFractionOfZeros(std::string_view text) {
 
 }  // namespace
 
+void NumberForm::AddWidth(std::string_view key) {
+  if (widths_++ == 0) width_ = key.size();
+  if (key.size() != width_ || DigitsOf(key) != key.size()) width_ = 0;
+  zero_in_front_ = zero_in_front_ || key.starts_with('0');
+}
+
 void NumberForm::Add(std::string_view key) {
+  AddWidth(key);
   if (others_) return;
   ++keys_;
   if (key.starts_with('-')) key.remove_prefix(1);
@@ -102,6 +109,7 @@ void NumberForm::Add(std::string_view key) {
 }
 
 std::string_view NumberForm::Fault() const {
+  if (widths_ >= 2 && width_ >= 2 && zero_in_front_) return "zeros in front, all of one width";
   if (others_ || keys_ < 2) return "";
   if (zeros_ == keys_) return "a fraction of zeros";
   if (exponents_ == keys_ && signed_exponents_ > 0) return "an exponent";

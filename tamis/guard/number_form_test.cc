@@ -72,6 +72,17 @@ TEST(NumberFormTest, Exponents) {
   EXPECT_EQ(FaultOf({"1e", "1e"}), "");
 }
 
+TEST(NumberFormTest, ZerosInFront) {
+  EXPECT_EQ(FaultOf({"0001", "1000"}), "zeros in front, all of one width");
+  EXPECT_EQ(FaultOf({"1000", "0001"}), "zeros in front, all of one width");
+  EXPECT_EQ(FaultOf({"01", "02"}), "zeros in front, all of one width");
+  EXPECT_EQ(FaultOf({"0", "1"}), "");
+  EXPECT_EQ(FaultOf({"0001", "100"}), "");
+  EXPECT_EQ(FaultOf({"0001", "100x"}), "");
+  EXPECT_EQ(FaultOf({"1001", "1002"}), "");
+  EXPECT_EQ(FaultOf({"01"}), "");
+}
+
 TEST(NumberFormTest, OneNumberSaysNothing) {
   EXPECT_EQ(FaultOf({"1,000"}), "");
   EXPECT_EQ(FaultOf({"1.0"}), "");
