@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tamis/server/format_function.h"
 #include "tamis/server/json_rows.h"
 #include "tamis/server/memory_database.h"
 #include "tamis/server/text_functions.h"
@@ -47,7 +48,8 @@ Result<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(const std::shared_ptr<Ope
   session.engine = std::shared_ptr<Engine>(store, &store->engine());
   session.admin = std::shared_ptr<ClusterAdmin>(store, &store->admin());
   TAMIS_RETURN_IF_ERROR(OpenMemoryDatabase(database->session_, &database->db_));
-  if (RegisterTextFunctions(database->db_) != SQLITE_OK) {
+  if (RegisterTextFunctions(database->db_) != SQLITE_OK ||
+      RegisterFormatFunctions(database->db_) != SQLITE_OK) {
     return ResourceExhausted("there is no memory for a database");
   }
   database->sandbox_.Enclose(database->db_);

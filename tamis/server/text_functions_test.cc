@@ -7,6 +7,8 @@
 #include <random>
 #include <string>
 
+#include "tamis/server/testing/expression_value.h"
+
 namespace tamis::server {
 namespace {
 
@@ -20,18 +22,6 @@ class TextFunctionsTest : public testing::Test {
   ~TextFunctionsTest() override {
     sqlite3_close(ours_);
     sqlite3_close(theirs_);
-  }
-  // The one value that the expression has, with its type.
-  static std::string ValueOf(sqlite3* db, const std::string& expression) {
-    sqlite3_stmt* statement = nullptr;
-    const std::string sql =
-        "SELECT typeof(x) || ' ' || quote(x) FROM (SELECT " + expression + " AS x)";
-    EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
-    const bool has_row = sqlite3_step(statement) == SQLITE_ROW;
-    std::string value = has_row ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0))
-                                : sqlite3_errmsg(db);
-    sqlite3_finalize(statement);
-    return value;
   }
 
   sqlite3* ours_ = nullptr;
