@@ -13,7 +13,8 @@ namespace tamis::server {
 
 constexpr int kMostJsonLevels = 64;  // levels of arrays and objects inside of each other
 
-// kInvalidArgument for a text that is no JSON, and for more than kMostJsonLevels.
+// kInvalidArgument for a text that is no JSON, for more than kMostJsonLevels, for a number that no
+// double is near to, and for an object that has a member twice: which of the two is meant?
 Result<nlohmann::json> ParseJsonBody(const std::string& body);
 
 }  // namespace tamis::server

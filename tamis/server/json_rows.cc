@@ -35,16 +35,25 @@ void AppendReal(double number, std::string* out) {
 }
 
 // {"bytes": "0x00ff"} and {"real": "Inf"}, which no other JSON value is. nullopt: another object.
+// kInvalidArgument: one of these with another text.
 std::optional<Result<Value>> FromObject(const nlohmann::json& object) {
   if (object.size() != 1 || !object.begin()->is_string()) return std::nullopt;
   const std::string text = object.begin()->get<std::string>();
-  if (object.begin().key() == "real" && (text == "Inf" || text == "-Inf")) {
+  const auto refuse = [&](const char* expected) {
+    std::string shown;
+    AppendJsonText(text, &shown);
+    return InvalidArgument("{\"" + object.begin().key() + "\": " + shown + "} is a value with " +
+                           expected + "; an object that is meant as text is given as a string");
+  };
+  if (object.begin().key() == "real") {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    return Value::Double(text == "Inf" ? kInfinity : -kInfinity);
+    if (text == "Inf") return Value::Double(kInfinity);
+    if (text == "-Inf") return Value::Double(-kInfinity);
+    return refuse("\"Inf\" or \"-Inf\"");
   }
   if (object.begin().key() != "bytes") return std::nullopt;
   auto bytes = Value::Parse(Type::kBytes, text);
-  if (!bytes.ok()) return std::nullopt;
+  if (!bytes.ok()) return refuse("\"0x\" and hexadecimal digits");
   return bytes;
 }
 

@@ -30,6 +30,7 @@ uint64_t AppendJsonRow(sqlite3_stmt* row, NotUtf8 not_utf8, std::string* out,
 void AppendJsonValue(const Value& value, std::string* out);
 // A value of a request: NULL, int64, double, text or bytes. {"bytes": "0x00ff"} is bytes, and
 // {"real": "Inf"} an infinite real; other arrays and objects are texts.
+// kInvalidArgument: "bytes" or "real" with another text.
 Result<Value> FromJson(const nlohmann::json& json);
 // Appends "columns": the names, and "types": the declared types, null for other expressions.
 void AppendJsonHeader(sqlite3_stmt* statement, std::string* out);

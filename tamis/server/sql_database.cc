@@ -13,20 +13,18 @@
 namespace tamis::server {
 namespace {
 
-int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& json) {
-  const auto value = FromJson(json);
-  if (!value.ok()) return SQLITE_MISMATCH;
-  if (value->is_null()) return sqlite3_bind_null(statement, at);
-  switch (value->type()) {
+int BindOne(sqlite3_stmt* statement, int at, const Value& value) {
+  if (value.is_null()) return sqlite3_bind_null(statement, at);
+  switch (value.type()) {
     case Type::kInt64:
-      return sqlite3_bind_int64(statement, at, value->int64());
+      return sqlite3_bind_int64(statement, at, value.int64());
     case Type::kDouble:
-      return sqlite3_bind_double(statement, at, value->dbl());
+      return sqlite3_bind_double(statement, at, value.dbl());
     case Type::kBytes:
-      return sqlite3_bind_blob64(statement, at, value->str().data(), value->str().size(),
+      return sqlite3_bind_blob64(statement, at, value.str().data(), value.str().size(),
                                  SQLITE_TRANSIENT);
     default:
-      return sqlite3_bind_text64(statement, at, value->str().data(), value->str().size(),
+      return sqlite3_bind_text64(statement, at, value.str().data(), value.str().size(),
                                  SQLITE_TRANSIENT, SQLITE_UTF8);
   }
 }
@@ -98,7 +96,11 @@ Status SqlDatabase::Bind(sqlite3_stmt* statement, const nlohmann::json& values) 
                            std::to_string(values.size()));
   }
   for (int i = 0; i < wanted; ++i) {
-    const int rc = BindOne(statement, i + 1, values[static_cast<size_t>(i)]);
+    const auto value = FromJson(values[static_cast<size_t>(i)]);
+    if (!value.ok()) {
+      return value.status().WithContext("parameter " + std::to_string(i + 1));
+    }
+    const int rc = BindOne(statement, i + 1, *value);
     if (rc != SQLITE_OK) return ErrorOf(rc);
   }
   return Status::Ok();

@@ -79,7 +79,8 @@ Result<SqlRequest> ParseRequest(const std::string& body) {
                              "explain, explain_regions, tables and exact_texts");
     }
   }
-  if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is missing");
+  if (!json.contains("sql")) return InvalidArgument(what + "the member \"sql\" is missing");
+  if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is empty");
   if (request.sql.find('\0') != std::string::npos) {
     return InvalidArgument(what + "the statement contains a NUL character");
   }
