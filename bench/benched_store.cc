@@ -5,6 +5,7 @@
 
 #include "bench/checked.h"
 #include "tamis/server/memory_database.h"
+#include "tamis/sql/rewritten_query.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {
@@ -74,6 +75,12 @@ std::string BenchedStore::Run(const std::string& sql) {
   };
   if (sqlite3_exec(db_, sql.c_str(), add, &rows, &error) != SQLITE_OK) Die(sql + ": " + error);
   return rows;
+}
+
+std::string BenchedStore::RunRewritten(const std::string& sql) {
+  const auto rewritten = RewriteQuery(sql, session_->engine.get());
+  if (!rewritten.sql.has_value()) Die(sql + " is not rewritten: " + rewritten.by_sqlite);
+  return Run(*rewritten.sql);
 }
 
 BenchedStore::Explained BenchedStore::RunExplained(const std::string& sql) {

@@ -82,6 +82,8 @@ class BenchedStore {
 
   // The rows that a statement returns, a line each. REQUIRES: all tables are made.
   std::string Run(const std::string& sql);
+  // The same in the form in which `tamis sql` runs it (rewritten_query.h).
+  std::string RunRewritten(const std::string& sql);
   // The searches of the statement, and its rows.
   struct Explained {
     std::vector<Explain> searches;

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <ranges>
 #include <set>
 
@@ -58,13 +59,46 @@ class AggregateQueries {
     Compare("SELECT count(*) FROM t WHERE section = 'section 3'",
             std::to_string(rows_ / kSections) + "\n");
     Compare("SELECT sum(size) FROM t", std::to_string(sum) + "\n");
+    CompareRewritten("SELECT count(*) FROM t WHERE section = 'section 3'",
+                     std::to_string(rows_ / kSections) + "\n");
+    CompareRewritten("SELECT sum(size) FROM t", std::to_string(sum) + "\n");
+    CompareRewritten("SELECT section, count(*) FROM t GROUP BY section ORDER BY section", sections);
+    CompareRewritten(
+        "SELECT section, count(*), sum(size), max(size) FROM t WHERE size >= 100 "
+        "GROUP BY section ORDER BY section",
+        SumsOfSections(100));
     Compare("SELECT g1, count FROM tamis_aggregate('t', 'section')", sections,
             "SELECT section, count(*) FROM t GROUP BY section ORDER BY section");
     Compare("SELECT sum FROM tamis_aggregate('t', '', 'size')", std::to_string(sum) + "\n",
             "SELECT sum(size) FROM t");
   }
 
+  void CompareRewritten(const std::string& sql, const std::string& answer) {
+    Compare(sql, answer, sql, /*rewritten=*/true);
+  }
+
  private:
+  // Each section with the count, the sum and the greatest of its sizes that are not below `least`.
+  std::string SumsOfSections(int64_t least) const {
+    struct Totals {
+      int64_t count = 0, sum = 0, greatest = 0;
+    };
+    std::map<std::string, Totals> sections;
+    for (int64_t i = 0; i < rows_; ++i) {
+      if (SizeOf(i) < least) continue;
+      Totals& totals = sections[SectionOf(i)];
+      ++totals.count;
+      totals.sum += SizeOf(i);
+      totals.greatest = std::max(totals.greatest, SizeOf(i));
+    }
+    std::string out;
+    for (const auto& [section, totals] : sections) {
+      out += section + "|" + std::to_string(totals.count) + "|" + std::to_string(totals.sum) + "|" +
+             std::to_string(totals.greatest) + "\n";
+    }
+    return out;
+  }
+
   void Fill() {
     TableSchema schema;
     schema.name = "t";
@@ -92,25 +126,26 @@ class AggregateQueries {
     double cpu = 0;  // processor time of the whole process
     uint64_t bytes = 0;
   };
-  Cost Measure(const std::string& sql, const std::string& answer, bool groups) {
+  Cost Measure(const std::string& sql, const std::string& answer, bool groups, bool rewritten) {
     store_.session().groups = groups;
     store_.answer_bytes() = 0;
     const std::clock_t cpu = std::clock();
     const auto start = Clock::now();
-    if (const std::string got = store_.Run(sql); got != answer)
-      Die(sql + ": not " + answer + "but " + got);
+    const std::string got = rewritten ? store_.RunRewritten(sql) : store_.Run(sql);
+    if (got != answer) Die(sql + ": not " + answer + "but " + got);
     return {SecondsSince(start), static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC,
             store_.answer_bytes()};
   }
 
-  // A statement with groups beside the same one, or `by_rows`, without. In turns, so that both meet
-  // the same machine.
-  void Compare(const std::string& sql, const std::string& answer, const std::string& by_rows = "") {
+  // A statement with groups, rewritten as `tamis sql` does if that is wanted, beside the same one,
+  // or `by_rows`, without. In turns, so that both meet the same machine.
+  void Compare(const std::string& sql, const std::string& answer, const std::string& by_rows = "",
+               bool rewritten = false) {
     std::vector<double> groups, rows, ratios, cpu_ratios;
     uint64_t group_bytes = 0, row_bytes = 0;
     for (int round = 0; round < kRounds; ++round) {
-      const Cost of_groups = Measure(sql, answer, true);
-      const Cost of_rows = Measure(by_rows.empty() ? sql : by_rows, answer, false);
+      const Cost of_groups = Measure(sql, answer, true, rewritten);
+      const Cost of_rows = Measure(by_rows.empty() ? sql : by_rows, answer, false, false);
       groups.push_back(of_groups.seconds);
       rows.push_back(of_rows.seconds);
       ratios.push_back(of_rows.seconds / of_groups.seconds);
@@ -121,13 +156,13 @@ class AggregateQueries {
     for (auto* figures : {&groups, &rows, &ratios, &cpu_ratios}) std::ranges::sort(*figures);
     constexpr int kMiddle = kRounds / 2;
     std::printf(
-        "  %s\n    %.1f ms against %.1f: 1/%.1f, 1/%.1f to 1/%.1f (goal 1/5), processor time "
+        "  %s%s\n    %.1f ms against %.1f: 1/%.1f, 1/%.1f to 1/%.1f (goal 1/5), processor time "
         "1/%.1f; %llu bytes against %llu: 1/%.0f (goal 1/50)\n",
-        sql.c_str(), groups[kMiddle] * 1e3, rows[kMiddle] * 1e3, ratios[kMiddle], ratios.front(),
-        ratios.back(), cpu_ratios[kMiddle], static_cast<unsigned long long>(group_bytes),
-        static_cast<unsigned long long>(row_bytes),
+        sql.c_str(), rewritten ? ", rewritten" : "", groups[kMiddle] * 1e3, rows[kMiddle] * 1e3,
+        ratios[kMiddle], ratios.front(), ratios.back(), cpu_ratios[kMiddle],
+        static_cast<unsigned long long>(group_bytes), static_cast<unsigned long long>(row_bytes),
         static_cast<double>(row_bytes) / static_cast<double>(std::max<uint64_t>(group_bytes, 1)));
-    const std::string work = "`" + sql + "`";
+    const std::string work = "`" + sql + "`" + (rewritten ? " in `tamis sql`" : "");
     Report({.work = work,
             .beside = "the same by rows",
             .now = Printed("%.1f ms; %.1f ms; processor time 1/%.1f", groups[kMiddle] * 1e3,

@@ -120,17 +120,21 @@ bool Connection::HasTablesOfItsOwn() const {
 std::optional<std::string> Connection::RewriteFirst(const char** text) const {
   // A script may be long: it is looked at up to its first semicolon.
   const std::string begin(*text, std::strcspn(*text, ";"));
-  const bool may_be_rewritten =
-      SqlWords(begin, 2) == std::vector<std::string>{"SELECT", "MIN"} ||
-      SqlWords(begin, 2) == std::vector<std::string>{"SELECT", "COUNT"} ||
-      (SqlWords(begin, 1) == std::vector<std::string>{"SELECT"} && HasSqlWord(begin, "LOWER"));
-  if (session_->engine == nullptr || !may_be_rewritten) return std::nullopt;
+  session_->aggregated_by_sqlite.clear();
+  const bool is_select = SqlWords(begin, 1) == std::vector<std::string>{"SELECT"};
+  if (session_->engine == nullptr || !is_select) return std::nullopt;
   const std::string_view first = FirstStatement(*text);
+  const bool in_transaction = sqlite3_get_autocommit(db_) == 0;
   auto rewritten =
-      RewriteQuery(first, session_->engine.get(), /*counts=*/sqlite3_get_autocommit(db_) != 0);
-  if (rewritten.has_value() && HasTablesOfItsOwn()) return std::nullopt;
-  if (rewritten.has_value()) *text += first.size();
-  return rewritten;
+      RewriteQuery(first, session_->engine.get(), in_transaction ? "a transaction is open" : "");
+  session_->aggregated_by_sqlite = std::move(rewritten.by_sqlite);
+  if (!rewritten.sql.has_value()) return std::nullopt;
+  if (HasTablesOfItsOwn()) {
+    session_->aggregated_by_sqlite = "there are temporary tables or views";
+    return std::nullopt;
+  }
+  *text += first.size();
+  return rewritten.sql;
 }
 
 Status Connection::Run(const std::string& sql, const RowSink& sink,

@@ -63,7 +63,7 @@ class Connection {
   int64_t changes() const { return sqlite3_changes64(db_); }
 
   // The statement to run in the place of the first one of the text, which is taken from it
-  // (minimum_query.h). nullopt: it is run as it is, and still stands in the text.
+  // (rewritten_query.h). nullopt: it is run as it is, and still stands in the text.
   std::optional<std::string> RewriteFirst(const char** text) const;
 
  private:

@@ -65,10 +65,14 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
     return sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement,
                               &rest);
   };
-  // An aggregate does not tell what came of it in each region.
-  const bool counts = sqlite3_get_autocommit(db_) != 0 && session_->explained_regions == 0;
-  const auto rewritten = RewriteQuery(sql, session_->engine.get(), counts);
-  int rc = rewritten.has_value() ? prepare(*rewritten) : SQLITE_ERROR;
+  const bool explains_regions = session_->explained_regions != 0;
+  auto rewritten =
+      RewriteQuery(sql, session_->engine.get(),
+                   sqlite3_get_autocommit(db_) == 0 ? "a transaction is open"
+                   : explains_regions ? "an aggregate of the servers tells nothing of each region"
+                                      : "");
+  session_->aggregated_by_sqlite = std::move(rewritten.by_sqlite);
+  int rc = rewritten.sql.has_value() ? prepare(*rewritten.sql) : SQLITE_ERROR;
   if (rc != SQLITE_OK) {
     sandbox_.TakeRefusal();
     rc = prepare(sql);

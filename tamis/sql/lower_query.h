@@ -14,9 +14,9 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "tamis/query/engine.h"
+#include "tamis/sql/select_statement.h"
 
 namespace tamis {
 
@@ -24,6 +24,6 @@ namespace tamis {
 // REQUIRES: the names of tables mean the engine's to SQLite, and lower() is SQLite's own. A table
 // that was opened before the column was added does not have it: preparing may fail then, and the
 // statement as it was is to be run.
-std::optional<std::string> RewriteLower(std::string_view sql, Engine* engine);
+std::optional<std::string> RewriteLower(const SelectStatement& statement, Engine* engine);
 
 }  // namespace tamis

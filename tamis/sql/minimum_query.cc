@@ -1,15 +1,11 @@
 #include "tamis/sql/minimum_query.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "tamis/sql/sql_name.h"
-#include "tamis/table/expression.h"
 
 namespace tamis {
 namespace {
-
-constexpr size_t kLongestMinimum = 1000;
 
 // A value that is not above any of the type, as SQL. Null where SQLite's order is not that of the
 // index.
@@ -29,39 +25,36 @@ const char* LeastOf(Type type) {
   }
 }
 
-// The position of the column, if a full index begins with it.
-std::optional<uint32_t> FindOrdered(const TableSchema& schema, const std::string& name) {
-  const auto position = FindColumnInAnyCase(schema, name);
-  if (!position.has_value() || LeastOf(schema.columns[*position].type) == nullptr) {
-    return std::nullopt;
-  }
-  const bool indexed = std::ranges::any_of(schema.indexes, [&](const IndexSpec& index) {
-    return index.columns[0] == *position && !index.IsPartial();
+// Whether a full index begins with the column, in the order that SQLite gives its values.
+bool IsOrdered(const TableSchema& schema, uint32_t column) {
+  if (LeastOf(schema.columns[column].type) == nullptr) return false;
+  return std::ranges::any_of(schema.indexes, [&](const IndexSpec& index) {
+    return index.columns[0] == column && !index.IsPartial();
   });
-  return indexed ? position : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine) {
-  static const std::regex kMinimum(std::string("\\s*SELECT\\s+(MIN\\s*\\(\\s*") + kNamePattern +
-                                       "\\s*\\))(?:\\s+(?:AS\\s+)?" + kNamePattern +
-                                       ")?\\s+FROM\\s+" + kNamePattern + "\\s*;?\\s*",
-                                   std::regex::icase | std::regex::optimize);
-  std::match_results<std::string_view::const_iterator> parts;
-  if (sql.size() > kLongestMinimum || !std::regex_match(sql.begin(), sql.end(), parts, kMinimum)) {
+std::optional<std::string> RewriteMinimum(const SelectStatement& statement, Engine* engine) {
+  const auto shown = statement.ResultColumns();
+  const bool has_clauses = !statement.where.empty() || !statement.group_by.empty() ||
+                           !statement.having.empty() || !statement.order_by.empty() ||
+                           !statement.limit.empty();
+  if (!statement.is_plain || has_clauses || !shown.has_value() || shown->size() != 1) {
     return std::nullopt;
   }
-  const auto table = engine->Table(AsciiLower(UnquotedName(parts[4].str())));
+  // min ( a )
+  const SelectStatement::Range call = (*shown)[0].expression;
+  if (!statement.At(call.begin).Is("min") || call.end - call.begin < 4) return std::nullopt;
+  const auto table = engine->Table(statement.tables[0].table);
   if (!table.ok()) return std::nullopt;
   const TableSchema& schema = **table;
-  const auto position = FindOrdered(schema, UnquotedName(parts[2].str()));
-  if (!position.has_value()) return std::nullopt;
+  const auto position = statement.ColumnAt({call.begin + 2, call.end - 1}, schema);
+  if (!position.has_value() || !IsOrdered(schema, *position)) return std::nullopt;
   const std::string column = QuotedName(schema.columns[*position].name);
-  const std::string shown = parts[3].matched ? UnquotedName(parts[3].str()) : parts[1].str();
-  return "SELECT (SELECT " + column + " FROM " + parts[4].str() + " WHERE " + column +
+  return "SELECT (SELECT " + column + " FROM " + QuotedName(schema.name) + " WHERE " + column +
          " >= " + LeastOf(schema.columns[*position].type) + " ORDER BY " + column +
-         " LIMIT 1) AS " + QuotedName(shown);
+         " LIMIT 1) AS " + QuotedName((*shown)[0].alias.value_or((*shown)[0].span));
 }
 
 }  // namespace tamis

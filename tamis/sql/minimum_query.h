@@ -9,15 +9,15 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "tamis/query/engine.h"
+#include "tamis/sql/select_statement.h"
 
 namespace tamis {
 
 // The statement to run instead, whose answer is the same, with the same column name. nullopt: the
 // statement is another one, or no index gives the order of the column. REQUIRES: the name of the
 // table means the engine's to SQLite.
-std::optional<std::string> RewriteMinimum(std::string_view sql, Engine* engine);
+std::optional<std::string> RewriteMinimum(const SelectStatement& statement, Engine* engine);
 
 }  // namespace tamis

@@ -1,6 +1,7 @@
 #include "tamis/sql/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tamis/cluster/await_index.h"
 #include "tamis/cluster/await_job.h"
@@ -32,7 +33,12 @@ bool Session::HasUnsentWrites() const {
 }
 
 void Session::Note(Explain search) {
+  const std::string why = std::exchange(aggregated_by_sqlite, {});
   if (searches == nullptr) return;
+  if (!why.empty()) {
+    search.reason +=
+        (search.reason.empty() ? "" : "; ") + ("SQLite computes the aggregates: " + why);
+  }
   // Searches that ran at the same time may have noted more regions than are left.
   if (search.regions.size() > explained_regions) search.regions.clear();
   explained_regions -= search.regions.size();

@@ -49,6 +49,9 @@ struct Session {
   // The last failure of a method of a virtual table; SQLite passes on its message but not its code.
   // A program that reads it clears it before it prepares a statement.
   Status failure;
+  // Why SQLite computes the aggregates of the statement that runs; empty where it does not. It is
+  // noted with the statement's first search, and then cleared.
+  std::string aggregated_by_sqlite;
   // False: servers send rows, never groups of them.
   bool groups = true;
   // The greatest number of groups that are sorted here for GROUP BY; if there are more, the rows

@@ -6,6 +6,7 @@
 #include "tamis/base/exception_status.h"
 #include "tamis/sql/aggregate_rows.h"
 #include "tamis/sql/extension.h"
+#include "tamis/sql/grouped_rows.h"
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/sqlite.h"
 #include "tamis/sql/values.h"
@@ -27,6 +28,9 @@ struct Function {
   size_t required;  // the first arguments; the others may be left out and are empty
   Result<Rows> (*rows)(sqlite3* db, const std::shared_ptr<Session>& session,
                        const Arguments& arguments);
+
+  // The place in a row of the value of a column; null: the same.
+  size_t (*place)(size_t column, size_t row_size) = nullptr;
 
   int column_count() const {
     return 1 + static_cast<int>(std::count(columns.begin(), columns.end(), ','));
@@ -131,6 +135,11 @@ Result<Rows> RowsOfAggregate(sqlite3*, const std::shared_ptr<Session>& session,
   return AggregateRows(session.get(), arguments);
 }
 
+Result<Rows> RowsOfGroups(sqlite3* db, const std::shared_ptr<Session>& session,
+                          const Arguments& arguments) {
+  return GroupedRows(db, session.get(), arguments);
+}
+
 const std::vector<Function>& Functions() {
   static const std::vector<Function> functions = {
       {"tamis_explain", ExplainColumns(), {"argument"}, 1, ExplainRows},
@@ -152,6 +161,12 @@ const std::vector<Function>& Functions() {
        {"of_table", "group_by", "totals", "condition"},
        2,
        RowsOfAggregate},
+      {"tamis_grouped",
+       GroupedColumns(),
+       {"of_table", "group_by", "aggregates", "condition", "statement"},
+       5,
+       RowsOfGroups,
+       GroupedPlace},
   };
   return functions;
 }
@@ -279,11 +294,18 @@ int Eof(sqlite3_vtab_cursor* cursor) noexcept {
 
 int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) {
   const FunctionCursor* cursor = CursorOf(base);
+  const Function& function = *static_cast<FunctionTable*>(base->pVtab)->client->function;
   const Row& row = cursor->rows[cursor->next];
-  if (static_cast<size_t>(column) < row.size()) {
-    ToSqlite(row[column], context);
+  if (column >= function.column_count()) {
+    ToSqlite(Value::Text(cursor->arguments[column - function.column_count()]), context);
+    return SQLITE_OK;
+  }
+  const auto at = static_cast<size_t>(column);
+  const size_t place = function.place == nullptr ? at : function.place(at, row.size());
+  if (place < row.size()) {
+    ToSqlite(row[place], context);
   } else {
-    ToSqlite(Value::Text(cursor->arguments[column - row.size()]), context);
+    sqlite3_result_null(context);
   }
   return SQLITE_OK;
 }

@@ -217,6 +217,10 @@ std::optional<Value> NumberOfText(std::string_view text) {
   return *Value::Double(d);
 }
 
+bool IsInSqlOrder(const Value& time) {
+  return time.int64() >= kFirstTime && time.int64() <= kLastTime;
+}
+
 Predicate CompareSql(const TableSchema& schema, uint32_t column, Op op, const Value& value) {
   const Type type = schema.columns[column].type;
   Value meant = value;

@@ -33,6 +33,9 @@ Result<Value> ConvertForColumn(const Column& column, const Value& value);
 // nullopt when the text is no number.
 std::optional<Value> NumberOfText(std::string_view text);
 
+// Whether the text of the time sorts among those of other such times as the time does.
+bool IsInSqlOrder(const Value& time);
+
 // column op value as SQL means it, for every value: numbers compare as numbers, text that is a
 // number as that number, and where the two cannot be compared numbers come before text before
 // bytes. A time compares as the text that it is shown as. On a bool column 'true' and 'false' equal
