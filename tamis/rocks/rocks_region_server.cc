@@ -6,11 +6,10 @@
 #include "tamis/base/exception_status.h"
 #include "tamis/base/join.h"
 #include "tamis/cluster/error.h"
+#include "tamis/rocks/answer_exceptions.h"
 #include "tamis/rocks/mutate_operation.h"
-#include "tamis/rocks/searcher.h"
 
 namespace tamis {
-
 namespace {
 
 // Where there is no memory for the error either, the result has none: its writes may stand.
@@ -22,30 +21,7 @@ void RefuseForMemory(pb::RegionMutateResult* result) noexcept {
   }
 }
 
-// Calls run(done); an exception becomes the answer. REQUIRES: run throws only before it has
-// answered.
-template <class Reply, class Function>
-void AnswerExceptions(const Callback<Reply>& done, Function&& run) noexcept {
-  try {
-    run();
-  } catch (...) {
-    done(StatusOfException());
-  }
-}
-
 }  // namespace
-
-// One search request on its way through the regions.
-struct SearchTask {
-  pb::SearchRequest request;
-  Callback<pb::SearchReply> done;
-  Time deadline{};  // then it is answered, with what is done by then
-  // By the version of the schema that a region follows.
-  std::map<uint64_t, Result<std::unique_ptr<Searcher>>> searchers;
-  pb::SearchReply reply;
-  int next = 0;
-  uint64_t rows = 0;
-};
 
 std::shared_ptr<RocksRegionServer> RocksRegionServer::Start(ServerContext context,
                                                             Executor* executor) {
@@ -53,7 +29,7 @@ std::shared_ptr<RocksRegionServer> RocksRegionServer::Start(ServerContext contex
   std::weak_ptr<RocksRegionServer> weak = server;
   server->context_->is_verified = [weak] {
     auto self = weak.lock();
-    return self && self->VerifiedUntil() > self->context_->executor->Now();
+    return self && self->proof_->VerifiedUntil() > self->context_->executor->Now();
   };
   server->context_->after_write = [weak](const std::shared_ptr<Region>& region) {
     if (auto self = weak.lock()) self->AfterWrite(region);
@@ -66,7 +42,7 @@ std::shared_ptr<RocksRegionServer> RocksRegionServer::Start(ServerContext contex
         auto filter = region ? region->filter(column.index_id()) : nullptr;
         return filter ? filter->Project(column, max_bytes) : std::nullopt;
       });
-  server->Heartbeat();
+  server->proof_->Start();
   return server;
 }
 
@@ -79,35 +55,11 @@ RocksRegionServer::RocksRegionServer(ServerContext context, Executor* executor)
   context_->filter_budget = std::make_shared<FilterBudget>(options.filter_bytes);
   context_->feed = std::make_shared<FilterFeed>(context_->executor.get(), context_->name,
                                                 context_->start_code, options.feed);
+  proof_ = std::make_shared<OwnershipProof>(context_);
   builder_ = std::make_shared<IndexBuilder>(context_);
   regions_ = std::make_shared<OpenRegions>(context_, builder_);
   splitter_ = std::make_shared<RegionSplitter>(context_, regions_);
   clearer_ = std::make_shared<FilterClearer>(context_);
-}
-
-// ---- Proof of ownership
-
-Time RocksRegionServer::VerifiedUntil() const {
-  return proved_at_.load() + context_->options.proof_term;
-}
-
-void RocksRegionServer::Heartbeat() {
-  // The proof counts from the time of sending: the server may be expelled after the heartbeat was
-  // received and before the answer arrives.
-  const Time sent = context_->executor->Now();
-  context_->heartbeat([weak = weak_from_this(), sent](bool alive) {
-    auto self = weak.lock();
-    if (!self) return;
-    self->context_->executor->Step([self, sent, alive] {
-      if (!alive) return self->context_->on_expelled();
-      const bool late = self->context_->options.faults.proof_as_of_answer;
-      const Time proved = late ? self->context_->executor->Now() : sent;
-      if (proved > self->proved_at_.load()) self->proved_at_ = proved;
-    });
-  });
-  context_->executor->PostAfter(context_->options.heartbeat_interval, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->Heartbeat();
-  });
 }
 
 void RocksRegionServer::Kill() {
@@ -134,8 +86,8 @@ ServerStatus RocksRegionServer::GetStatus() const {
   const FilterFeed& feed = *context_->feed;
   status.feed_events = feed.EventCount();
   status.feed_bytes = feed.EventBytes();
-  status.searches = searches_;
-  status.regions_searched = regions_searched_;
+  status.searches = searched_->searches;
+  status.regions_searched = searched_->regions;
   for (const FilterFeed::Follower& follower : feed.Followers()) {
     status.coordinators.push_back({.coordinator = follower.coordinator,
                                    .events_behind = follower.behind,
@@ -195,86 +147,7 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
 }
 
 void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
-  auto task = std::make_shared<SearchTask>();
-  task->request = request;
-  task->done = std::move(done);
-  const RegionServerOptions& options = context_->options;
-  const Duration timeout = request.timeout_ns() > 0 ? std::min(SentDuration(request.timeout_ns()),
-                                                               options.search_timeout)
-                                                    : options.search_timeout;
-  // The rest is for the way back.
-  task->deadline = context_->executor->Now() + timeout / 4 * 3;
-  context_->executor->Step([self = shared_from_this(), task] {
-    AnswerExceptions(task->done, [&] {
-      if (self->context_->options.faults.search_beyond_proof || self->context_->is_verified()) {
-        return self->SearchNext(task);
-      }
-      const Status status =
-          Unavailable("server " + self->name() + " does not know that it still owns its regions");
-      task->done(status);
-    });
-  });
-}
-
-pb::RangeResult RocksRegionServer::SearchRange(SearchTask* task, const pb::SearchRange& range,
-                                               uint64_t max_rows) {
-  const auto failed = [&](const Status& status) {
-    pb::RangeResult result;
-    result.set_region_id(range.region_id());
-    result.set_epoch(range.epoch());
-    SetError(status, result.mutable_error());
-    return result;
-  };
-  if (auto id = RegionId::Of(range.region_id()); !id.ok()) return failed(id.status());
-  auto region = FindRegion(range.region_id());
-  if (!region || region->info().epoch != range.epoch() ||
-      region->info().table_id != task->request.table_id()) {
-    return failed(regions_->NotOpen(range.region_id()));
-  }
-  const SchemaPtr schema = region->schema();
-  auto found = task->searchers.find(schema->version);
-  if (found == task->searchers.end()) {
-    found =
-        task->searchers.emplace(schema->version, Searcher::Create(*context_, task->request, schema))
-            .first;
-  }
-  if (!found->second.ok()) {
-    pb::RangeResult result = failed(found->second.status());
-    if (schema->version != task->request.schema_version()) {
-      result.mutable_error()->set_schema_version(schema->version);
-    }
-    return result;
-  }
-  return (*found->second)->Search(*region, range, max_rows, task->deadline);
-}
-
-void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
-  const uint64_t limit = task->request.limit();
-  while (task->next < task->request.ranges_size()) {
-    const uint64_t counted = task->request.has_order() ? 0 : task->rows;  // towards the limit
-    if (limit > 0 && counted >= limit) break;
-    if (task->next > 0 && context_->executor->Now() >= task->deadline) break;
-    const bool groups = task->request.groups();
-    if ((!groups && task->rows >= context_->options.page_rows) ||
-        task->reply.ByteSizeLong() > context_->options.page_bytes)
-      break;
-    const pb::SearchRange& range = task->request.ranges(task->next++);
-    constexpr uint64_t kNoLimit = uint64_t{1} << 40;  // groups are bounded by their bytes
-    uint64_t rows = groups ? kNoLimit : context_->options.page_rows - task->rows;
-    if (limit > 0) rows = std::min(rows, limit - counted);
-    pb::RangeResult result = SearchRange(task.get(), range, rows);
-    task->rows += result.counters().rows_returned();
-    *task->reply.add_results() = std::move(result);
-    ++regions_searched_;
-    if (!context_->executor->steps_are_inline()) {
-      context_->executor->Step([self = shared_from_this(), task] {
-        AnswerExceptions(task->done, [&] { self->SearchNext(task); });
-      });
-      return;
-    }
-  }
-  ++searches_;
-  task->done(std::move(task->reply));
+  std::make_shared<SearchTask>(context_, regions_, searched_, request, std::move(done))->Start();
 }
 
 void RocksRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {
@@ -284,7 +157,7 @@ void RocksRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollRe
           request,
           [weak = std::weak_ptr(self)] {
             auto server = weak.lock();
-            return server ? server->VerifiedUntil() : Time{};
+            return server ? server->proof_->VerifiedUntil() : Time{};
           },
           done);
     });

@@ -6,7 +6,6 @@
 // killed.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +16,10 @@
 #include "tamis/rocks/filter_clearer.h"
 #include "tamis/rocks/index_builder.h"
 #include "tamis/rocks/open_regions.h"
+#include "tamis/rocks/ownership_proof.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/region_splitter.h"
+#include "tamis/rocks/search_task.h"
 #include "tamis/rocks/server_context.h"
 
 namespace tamis {
@@ -70,22 +71,16 @@ class RocksRegionServer : public RegionServer,
  private:
   RocksRegionServer(ServerContext context, Executor* executor);
 
-  void Heartbeat();
-  Time VerifiedUntil() const;
   void AfterWrite(const std::shared_ptr<Region>& region);
   void MutateRegions(const pb::MutateRequest& request, Callback<pb::MutateReply> done);
-  void SearchNext(std::shared_ptr<struct SearchTask> task);
-  pb::RangeResult SearchRange(struct SearchTask* task, const pb::SearchRange& range,
-                              uint64_t max_rows);
 
   const std::shared_ptr<ServerContext> context_;
+  std::shared_ptr<OwnershipProof> proof_;
   std::shared_ptr<IndexBuilder> builder_;
   std::shared_ptr<OpenRegions> regions_;
   std::shared_ptr<RegionSplitter> splitter_;
   std::shared_ptr<FilterClearer> clearer_;
-  std::atomic<uint64_t> searches_ = 0;
-  std::atomic<uint64_t> regions_searched_ = 0;
-  std::atomic<Time> proved_at_ = Time::min() / 2;  // when the last proof of ownership was begun
+  const std::shared_ptr<SearchCounts> searched_ = std::make_shared<SearchCounts>();
 };
 
 }  // namespace tamis
