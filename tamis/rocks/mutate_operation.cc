@@ -5,8 +5,6 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
-#include "tamis/table/key_format.h"
-#include "tamis/table/predicate.h"
 #include "tamis/table/stored_row.h"
 
 namespace tamis {
@@ -98,7 +96,7 @@ void MutateOperation::Read() {
   const std::vector<rocksdb::Status> statuses = ReadRows(&values);
   changes_.reserve(keys_->size());
   for (size_t i = 0; i < keys_->size(); ++i) {
-    Change change{.key = (*keys_)[i], .before = {}, .after = {}};
+    RowChange change{.key = (*keys_)[i], .before = {}, .after = {}};
     if (statuses[i].ok()) {
       auto old = ReadStoredRow(*schema_, change.key, values[i]);
       if (!old.ok()) return Fail(old.status().WithContext("cannot read the old row"));
@@ -113,7 +111,7 @@ void MutateOperation::Read() {
   }
   for (int i = 0; i < mutations_.mutations_size(); ++i) {
     const pb::Mutation& mutation = mutations_.mutations(i);
-    results_[static_cast<size_t>(i)] = ApplyMutation(mutation, &ChangeOf(mutation.key()));
+    results_[static_cast<size_t>(i)] = ChangeOf(mutation.key()).Apply(*schema_, mutation);
   }
   Next(&MutateOperation::Count);
 }
@@ -134,129 +132,17 @@ std::vector<rocksdb::Status> MutateOperation::ReadRows(std::vector<std::string>*
   return store.db()->MultiGet(read_options, families, slices, values);
 }
 
-MutateOperation::Change& MutateOperation::ChangeOf(const std::string& key) {
+RowChange& MutateOperation::ChangeOf(const std::string& key) {
   return changes_[static_cast<size_t>(std::ranges::lower_bound(*keys_, key) - keys_->begin())];
-}
-
-Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* change) {
-  if (!pb::Mutation::Kind_IsValid(mutation.kind())) {
-    return InvalidArgument("this region server does not know mutations of kind " +
-                           std::to_string(mutation.kind()));
-  }
-  Row row(schema_->columns.size());
-  if (!KeyFormat(*schema_).Decode(mutation.key(), &row).ok()) {
-    return InvalidArgument("the row key is none of table \"" + schema_->name +
-                           "\": its bytes are not of the table's key format");
-  }
-  for (const Column& column : schema_->columns) {
-    if (column.is_computed() &&
-        std::ranges::find(mutation.columns(), column.id) != mutation.columns().end()) {
-      return InvalidArgument("column \"" + column.name + "\" of table \"" + schema_->name +
-                             "\" is computed from another one: set that one instead");
-    }
-  }
-  if (!mutation.condition().empty()) {
-    TAMIS_ASSIGN_OR_RETURN(const Predicate condition, ParsePredicate(mutation.condition()));
-    TAMIS_RETURN_IF_ERROR(condition.Validate(*schema_));
-    if (!change->after.has_value() || !condition.Matches(*change->after)) {
-      return FailedPrecondition("the row is not as the condition says");
-    }
-  }
-  if (mutation.kind() == pb::Mutation::DELETE) {
-    if (change->after.has_value()) {
-      TAMIS_ASSIGN_OR_RETURN(change->stored, DeleteStoredRow(*schema_, *change->stored));
-    }
-    change->after.reset();
-    change->touched = true;
-    return Status::Ok();
-  }
-  if (mutation.kind() == pb::Mutation::INSERT_IF_ABSENT && change->after.has_value()) {
-    return AlreadyExists("a row with this key exists");
-  }
-  if (mutation.kind() == pb::Mutation::UPDATE && !change->after.has_value()) {
-    return NotFound("no row with this key");
-  }
-  TAMIS_RETURN_IF_ERROR(DecodeRow(*schema_, mutation.row(), &row));
-  std::optional<std::vector<uint32_t>> columns;  // that are set; nullopt = all
-  if (mutation.kind() == pb::Mutation::UPDATE) {
-    columns.emplace();
-    Row merged = *change->after;
-    for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
-      if (!schema_->IsKey(i) && std::ranges::find(mutation.columns(), schema_->columns[i].id) !=
-                                    mutation.columns().end()) {
-        merged[i] = std::move(row[i]);
-        columns->push_back(i);
-      }
-    }
-    row = std::move(merged);
-  }
-  for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
-    if (row[i].is_null() && !schema_->columns[i].nullable) {
-      return InvalidArgument("column \"" + schema_->columns[i].name + "\" of table \"" +
-                             schema_->name + "\" cannot be NULL");
-    }
-  }
-  TAMIS_ASSIGN_OR_RETURN(change->stored, WriteStoredRow(*schema_, row, change->stored, columns));
-  SetComputedColumns(*schema_, &row);
-  change->after = std::move(row);
-  change->touched = true;
-  return Status::Ok();
-}
-
-// Whether the store has the entry. Exactly the entries in the store are counted, so this is needed
-// while the entries of the index are still being written for the region.
-Result<bool> MutateOperation::Exists(const std::string& entry_key) {
-  std::string value;
-  const rocksdb::Status status = context_->store->db()->Get(
-      rocksdb::ReadOptions(), context_->store->index(), entry_key, &value);
-  if (status.IsNotFound()) return false;
-  if (!status.ok()) return FromRocks(status, "read an index entry");
-  return true;
-}
-
-Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& state,
-                                IndexChange* index_change) {
-  const IndexSpec& index = state.filter->index();
-  const uint64_t region_id = region_->info().id.number();
-  for (const Change& change : changes_) {
-    if (!change.touched) continue;
-    std::optional<IndexEntry> before, after;
-    if (change.before.has_value()) before = IndexEntry::Of(*schema_, index, *change.before);
-    if (change.after.has_value()) after = IndexEntry::Of(*schema_, index, *change.after);
-    const bool same = before.has_value() && after.has_value() && before->values == after->values;
-    if (before.has_value() && !same) {
-      std::string key = before->StoreKey(region_id, index_id, change.key);
-      bool exists = true;
-      if (!state.entries_complete) {
-        TAMIS_ASSIGN_OR_RETURN(exists, Exists(key));
-      }
-      if (exists) {
-        index_change->delete_keys.push_back(std::move(key));
-        index_change->remove.push_back(std::move(before->filter_key));
-      }
-    }
-    if (!after.has_value()) continue;
-    index_change->held.push_back(after->filter_key);
-    const bool rewrite = !index.include.empty() && (!same || before->included != after->included) &&
-                         !context_->options.faults.included_columns_left;
-    if (same && state.entries_complete && !rewrite) continue;
-    std::string key = after->StoreKey(region_id, index_id, change.key);
-    bool exists = same;
-    if (!state.entries_complete) {
-      TAMIS_ASSIGN_OR_RETURN(exists, Exists(key));
-    }
-    if (exists && !rewrite) continue;
-    index_change->puts.emplace_back(std::move(key), std::move(after->included));
-    if (!exists) index_change->add.push_back(std::move(after->filter_key));
-  }
-  return Status::Ok();
 }
 
 void MutateOperation::Count() {
   const auto indexes = region_->indexes();
   for (const auto& [index_id, state] : *indexes) {
     IndexChange index_change{.filter = state.filter};
-    if (Status status = Collect(index_id, state, &index_change); !status.ok()) return Fail(status);
+    Status status = index_change.Collect(*context_, region_->info(), *schema_, index_id,
+                                         state.entries_complete, changes_);
+    if (!status.ok()) return Fail(std::move(status));
     index_changes_.push_back(std::move(index_change));
   }
   if (!context_->options.faults.increment_after_ack) {
@@ -271,7 +157,7 @@ void MutateOperation::Count() {
 void MutateOperation::Commit() {
   rocksdb::WriteBatch batch;
   const uint32_t table_id = region_->info().table_id;
-  for (const Change& change : changes_) {
+  for (const RowChange& change : changes_) {
     if (!change.touched) continue;
     const std::string key = RowStoreKey(table_id, change.key);
     if (change.stored.has_value()) {
@@ -327,7 +213,7 @@ void MutateOperation::Uncount() {
 
 void MutateOperation::Acknowledge() {
   const bool holds_rows = std::ranges::any_of(
-      changes_, [](const Change& change) { return change.touched && change.after.has_value(); });
+      changes_, [](const RowChange& change) { return change.touched && change.after.has_value(); });
   if (!holds_rows) return Finish(Status::Ok());
   Time not_before = region_->acknowledge_not_before;
   if (context_->options.faults.no_open_wait) {
@@ -357,7 +243,7 @@ void MutateOperation::Fail(Status status) noexcept {
     for (IndexChange& index : index_changes_) index.filter->Leave(index.ticket);
   }
   Release();
-  for (Change& change : changes_) change.touched = false;
+  for (RowChange& change : changes_) change.touched = false;
   Finish(std::move(status));
 }
 

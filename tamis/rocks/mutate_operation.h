@@ -21,8 +21,9 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
-#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/index_change.h"
 #include "tamis/rocks/region.h"
+#include "tamis/rocks/row_change.h"
 #include "tamis/rocks/server_context.h"
 #include "tamis/table/row.h"
 
@@ -38,26 +39,6 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   void Start() noexcept { Run(&MutateOperation::Begin); }
 
  private:
-  // A row that the mutations touch: as it was, and as it is to be.
-  struct Change {
-    std::string key;
-    std::optional<Row> before;
-    std::optional<Row> after;
-    std::optional<std::string> stored;  // the bytes: as read, later as they are to be written
-    bool there = false;                 // the store has a row under the key
-    bool touched = false;               // a mutation that was not refused has changed the row
-  };
-  // The change of one index by a write.
-  struct IndexChange {
-    std::shared_ptr<IndexFilter> filter;
-    std::vector<EntryKey> add;
-    IndexFilter::Ticket ticket = 0;  // the ticket of the entries that were added
-    std::vector<EntryKey> remove;
-    std::vector<EntryKey> held;  // the entries of every touched row as it is afterwards
-    std::vector<std::pair<std::string, std::string>> puts;  // keys and values
-    std::vector<std::string> delete_keys;
-  };
-
   using StepFunction = void (MutateOperation::*)();
   void Next(StepFunction step);
   void Run(StepFunction step) noexcept;
@@ -77,11 +58,8 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   void Uncount();
   void Acknowledge();
 
-  Status ApplyMutation(const pb::Mutation& mutation, Change* change);
-  Status Collect(uint32_t index_id, const Region::IndexState& state, IndexChange* index_change);
-  Result<bool> Exists(const std::string& entry_key);
   void Release() noexcept;
-  Change& ChangeOf(const std::string& key);
+  RowChange& ChangeOf(const std::string& key);
 
   const std::shared_ptr<const ServerContext> context_;
   const std::shared_ptr<Region> region_;
@@ -95,8 +73,8 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   std::shared_ptr<const std::vector<std::string>> keys_;  // sorted
   bool locked_ = false;
   bool inside_ = false;
-  bool may_stand_ = false;       // the batch was given to the store: it may be committed
-  std::vector<Change> changes_;  // in the order of keys_
+  bool may_stand_ = false;          // the batch was given to the store: it may be committed
+  std::vector<RowChange> changes_;  // in the order of keys_
   std::vector<Status> results_;
   std::vector<IndexChange> index_changes_;
   uint64_t own_events_ = 0;

@@ -16,7 +16,9 @@
 
 #include "tamis/base/testing/sim_executor.h"
 #include "tamis/rocks/catalog.h"
+#include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/mutate_operation.h"
+#include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/stored_row.h"
 
