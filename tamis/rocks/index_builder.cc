@@ -9,14 +9,11 @@
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/row_cursor.h"
 #include "tamis/table/codec.h"
-#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
 
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
-
-Status Moved() { return Unavailable("a region moved meanwhile; do it again"); }
 
 }  // namespace
 
@@ -136,7 +133,7 @@ void IndexBuilder::TryAgainLater(const Job& job, const Status& status) {
 void IndexBuilder::Start(JobPtr job) {
   job->schema = job->region->schema();
   job->filter = job->region->filter(job->index_id);
-  if (job->region->closed()) return Finish(job, Moved());
+  if (job->region->closed()) return Finish(job, RegionMoved());
   if (!job->filter) return Finish(job, Status::Ok());  // dropped meanwhile
   if (job->region->IsEntriesComplete(job->index_id) && job->rebuilt.empty()) {
     // Asked for more than once, and done since.
@@ -159,8 +156,8 @@ void IndexBuilder::Start(JobPtr job) {
   Backfill(job);
 }
 
-std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
-  std::vector<Target> targets = {{job.index_id, job.filter}};
+std::vector<RepairedIndex> IndexBuilder::TakeTargets(const Job& job) {
+  std::vector<RepairedIndex> targets = {{job.index_id, job.filter}};
   if (!job.rebuilt.empty()) return targets;
   std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const JobPtr& other) {
@@ -169,7 +166,7 @@ std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
       return false;
     }
     // Asked for twice, it is written and counted once.
-    if (std::ranges::find(targets, other->index_id, &Target::index_id) != targets.end())
+    if (std::ranges::find(targets, other->index_id, &RepairedIndex::index_id) != targets.end())
       return true;
     auto filter = job.region->filter(other->index_id);
     if (!filter) return false;
@@ -183,7 +180,7 @@ std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
 
 void IndexBuilder::Backfill(JobPtr job) {
   const Region& region = *job->region;
-  if (region.closed()) return Finish(job, Moved());
+  if (region.closed()) return Finish(job, RegionMoved());
   const RegionInfo& info = region.info();
   auto keys = std::make_shared<std::vector<std::string>>();
   const std::string start = job->cursor.empty() ? info.start : job->cursor + '\0';
@@ -199,7 +196,7 @@ void IndexBuilder::Backfill(JobPtr job) {
     if (!job->region->Quiesce([self = shared_from_this(), job] {
           self->Run(job, &IndexBuilder::CompleteBackfill);
         })) {
-      Finish(job, Moved());
+      Finish(job, RegionMoved());
     }
     return;
   }
@@ -227,86 +224,23 @@ void IndexBuilder::Unlock(const Job& job) noexcept {
 
 void IndexBuilder::WriteEntries(JobPtr job) {
   const auto keys = job->locked;
-  const Status status = WithoutExceptions([&] { return WriteLocked(job.get(), *keys); });
+  const Status status = WithoutExceptions([&] {
+    return WriteMissingEntries(*context_, *job->region, *job->schema, job->targets, *keys);
+  });
   Unlock(*job);
   if (!status.ok()) return Finish(job, status);
   job->cursor = keys->back();
   Continue(job, &IndexBuilder::Backfill);
 }
 
-Status IndexBuilder::ReadRows(
-    const Job& job, const std::vector<std::string>& keys,
-    const std::function<Status(const std::string& key, const Row& row)>& take) {
-  // They stand beside each other, but for rows that came since the keys were listed.
-  const RegionInfo& info = job.region->info();
-  RowCursor rows(*context_->store, info.table_id, {keys.front(), info.end});
-  for (const std::string& key : keys) {
-    while (rows.Valid() && rows.key() < key) rows.Next();
-    if (!rows.Valid()) break;
-    if (rows.key() != key) continue;  // deleted since
-    TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job.schema, key, rows.value()));
-    if (read.state == StoredRow::State::kRow) TAMIS_RETURN_IF_ERROR(take(key, read.row));
-  }
-  return rows.status("read rows");
-}
-
-Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys) {
-  const RegionInfo& info = job->region->info();
-  const Store& store = *context_->store;
-  struct Wanted {
-    size_t target;
-    std::string store_key;
-    IndexEntry entry;
-  };
-  std::vector<Wanted> wanted;
-  TAMIS_RETURN_IF_ERROR(ReadRows(*job, keys, [&](const std::string& key, const Row& row) {
-    for (size_t i = 0; i < job->targets.size(); ++i) {
-      auto entry = IndexEntry::Of(*job->schema, job->targets[i].filter->index(), row);
-      if (!entry.has_value()) continue;
-      wanted.push_back(
-          {i, entry->StoreKey(info.id.number(), job->targets[i].index_id, key), *std::move(entry)});
-    }
-    return Status::Ok();
-  }));
-  std::ranges::sort(wanted, {}, &Wanted::store_key);
-  std::vector<rocksdb::Slice> slices;
-  for (const Wanted& entry : wanted) slices.emplace_back(entry.store_key);
-  std::vector<rocksdb::PinnableSlice> values(wanted.size());
-  std::vector<rocksdb::Status> there(wanted.size());
-  store.db()->MultiGet(rocksdb::ReadOptions(), store.index(), wanted.size(), slices.data(),
-                       values.data(), there.data(), /*sorted_input=*/true);
-  rocksdb::WriteBatch batch;
-  std::vector<std::vector<EntryKey>> added(job->targets.size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    IndexEntry& entry = wanted[i].entry;
-    // One that stands was written and counted by a put.
-    if (there[i].ok() && values[i].ToStringView() == entry.included) continue;
-    if (!there[i].ok() && !there[i].IsNotFound()) {
-      return FromRocks(there[i], "read an index entry");
-    }
-    batch.Put(store.index(), wanted[i].store_key, entry.included);
-    if (!there[i].ok()) added[wanted[i].target].push_back(std::move(entry.filter_key));
-  }
-  if (batch.Count() == 0) return Status::Ok();
-  std::vector<IndexFilter::Ticket> tickets(added.size());
-  for (size_t i = 0; i < added.size(); ++i) {
-    if (!added[i].empty()) job->targets[i].filter->Add(added[i], &tickets[i]);
-  }
-  auto fence = job->region->fence().Enter(info.epoch);
-  if (!fence.owns_lock()) return Moved();
-  TAMIS_RETURN_IF_ERROR(context_->store->Write(&batch));  // else they may stand
-  for (size_t i = 0; i < added.size(); ++i) job->targets[i].filter->Leave(tickets[i]);
-  return Status::Ok();
-}
-
 void IndexBuilder::CompleteBackfill(JobPtr job) {
   const RegionInfo& info = job->region->info();
-  if (job->region->closed()) return Finish(job, Moved());
-  for (const Target& target : job->targets) {
+  if (job->region->closed()) return Finish(job, RegionMoved());
+  for (const RepairedIndex& target : job->targets) {
     const auto marked =
         context_->catalog->MarkComplete(info.id.number(), info.epoch, target.index_id);
     if (!marked.ok()) return Finish(job, marked.status());
-    if (!*marked) return Finish(job, Moved());
+    if (!*marked) return Finish(job, RegionMoved());
     job->region->SetEntriesComplete(target.index_id);
     target.filter->Publish();
     CountAgainToFit(job->region, target);
@@ -315,7 +249,8 @@ void IndexBuilder::CompleteBackfill(JobPtr job) {
 }
 
 // The size of the first generation is a guess; now it is known.
-void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target) {
+void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region,
+                                   const RepairedIndex& target) {
   if (target.filter->WantsRecount(context_->options.recount)) {
     Enqueue(region, target.index_id);
   }
@@ -325,7 +260,7 @@ void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const 
 
 void IndexBuilder::Sweep(JobPtr job) {
   const Region& region = *job->region;
-  if (region.closed()) return Finish(job, Moved());
+  if (region.closed()) return Finish(job, RegionMoved());
   auto keys = std::make_shared<std::vector<std::string>>();
   job->suspects.clear();
   EntryCursor entries(*context_->store, IndexPrefix(region.info().id.number(), job->index_id));
@@ -354,41 +289,13 @@ void IndexBuilder::Sweep(JobPtr job) {
 }
 
 void IndexBuilder::RemoveForeign(JobPtr job) {
-  const Status status = WithoutExceptions([&] { return RemoveLocked(*job); });
+  const Status status = WithoutExceptions([&] {
+    return RemoveForeignEntries(*context_, *job->region, *job->schema, {job->index_id, job->filter},
+                                job->suspects);
+  });
   Unlock(*job);
   if (!status.ok()) return Finish(job, status);
   Continue(job, &IndexBuilder::Sweep);
-}
-
-// A removed entry stays counted until the recount.
-Status IndexBuilder::RemoveLocked(const Job& job) {
-  const RegionInfo& info = job.region->info();
-  const std::string prefix = IndexPrefix(info.id.number(), job.index_id);
-  rocksdb::WriteBatch batch;
-  for (const std::string& entry : job.suspects) {
-    TAMIS_ASSIGN_OR_RETURN(const bool given, IsGiven(job, entry));
-    if (!given) batch.Delete(context_->store->index(), prefix + entry);
-  }
-  if (batch.Count() == 0) return Status::Ok();
-  auto fence = job.region->fence().Enter(info.epoch);
-  if (!fence.owns_lock()) return Moved();
-  return context_->store->Write(&batch);
-}
-
-// Whether a row in the store gives the entry. No row gives an entry that cannot be read.
-Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
-  const auto split = SplitIndexEntry(*job.schema, job.filter->index(), entry);
-  if (!split.ok()) return false;
-  std::string stored;
-  const rocksdb::Status found = context_->store->db()->Get(
-      rocksdb::ReadOptions(), context_->store->rows(),
-      RowStoreKey(job.region->info().table_id, std::string(split->second)), &stored);
-  if (found.IsNotFound()) return false;
-  if (!found.ok()) return FromRocks(found, "read a row");
-  TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job.schema, split->second, stored));
-  if (read.state != StoredRow::State::kRow) return false;
-  const auto given = IndexEntry::Of(*job.schema, job.filter->index(), read.row);
-  return given.has_value() && given->values == split->first;
 }
 
 // ---- Recount
@@ -396,14 +303,14 @@ Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
 void IndexBuilder::BeginRecount(JobPtr job) {
   const bool open = job->region->Quiesce(
       [self = shared_from_this(), job] { self->Run(job, &IndexBuilder::BeginRecountAlone); });
-  if (!open) Finish(job, Moved());
+  if (!open) Finish(job, RegionMoved());
 }
 
 void IndexBuilder::BeginRecountAlone(JobPtr job) {
   auto fence = job->region->fence().Enter(job->region->info().epoch);
   if (job->region->closed() || !fence.owns_lock()) {
     if (fence.owns_lock()) fence.unlock();
-    return Finish(job, Moved());
+    return Finish(job, RegionMoved());
   }
   rocksdb::DB* db = context_->store->db();
   job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(
@@ -416,7 +323,7 @@ void IndexBuilder::BeginRecountAlone(JobPtr job) {
 
 void IndexBuilder::Recount(JobPtr job) {
   const Region& region = *job->region;
-  if (region.closed()) return Finish(job, Moved());
+  if (region.closed()) return Finish(job, RegionMoved());
   rocksdb::ReadOptions read_options;
   read_options.snapshot = job->snapshot.get();
   read_options.fill_cache = false;

@@ -15,16 +15,14 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "tamis/rocks/entry_repair.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"
-#include "tamis/table/row.h"
 
 namespace tamis {
 
@@ -47,17 +45,13 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void Abandon();
 
  private:
-  struct Target {
-    uint32_t index_id = 0;
-    std::shared_ptr<IndexFilter> filter;
-  };
   struct Job {
     std::shared_ptr<Region> region;
     uint32_t index_id = 0;
     SchemaPtr schema;
     std::shared_ptr<IndexFilter> filter;
-    std::vector<Target> targets;  // backfill: the indexes that the pass completes
-    std::string cursor;           // backfill: the last row key done; sweep, recount: the last entry
+    std::vector<RepairedIndex> targets;  // backfill: the indexes that the pass completes
+    std::string cursor;  // backfill: the last row key done; sweep, recount: the last entry
     std::shared_ptr<const std::vector<std::string>> locked;  // keys of rows, while they are
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
@@ -75,23 +69,17 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt);
   void Start(JobPtr job);
   // The index of the job, and those of other jobs that wait for the same pass, which end with it.
-  std::vector<Target> TakeTargets(const Job& job);
+  std::vector<RepairedIndex> TakeTargets(const Job& job);
   void Backfill(JobPtr job);
   void WriteEntries(JobPtr job);
-  Status WriteLocked(Job* job, const std::vector<std::string>& keys);
-  // Calls `take` with each row that exists under one of the keys.
-  Status ReadRows(const Job& job, const std::vector<std::string>& keys,
-                  const std::function<Status(const std::string& key, const Row& row)>& take);
   void CompleteBackfill(JobPtr job);
   void Sweep(JobPtr job);
   void RemoveForeign(JobPtr job);
-  Status RemoveLocked(const Job& job);
-  Result<bool> IsGiven(const Job& job, std::string_view entry);
   void Unlock(const Job& job) noexcept;
   void BeginRecount(JobPtr job);
   void BeginRecountAlone(JobPtr job);
   void Recount(JobPtr job);
-  void CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target);
+  void CountAgainToFit(const std::shared_ptr<Region>& region, const RepairedIndex& target);
   void Finish(JobPtr job, const Status& status) noexcept;
   void TryAgainLater(const Job& job, const Status& status);
 
