@@ -229,8 +229,7 @@ class IndexPropertyTest {
     int versions = new int[] {1, 1, 2, 5}[random.nextInt(4)];
     List<String> history = new ArrayList<>();
     int over = 0;
-    try (RegionForTest test =
-             new RegionForTest(RegionForTest.descriptor(schema.build(), versions), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema.build(), versions))) {
       TestServer.open(test.indexed());
       for (int i = 0; i < OPERATIONS; ++i) {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);

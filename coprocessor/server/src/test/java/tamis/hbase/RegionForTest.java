@@ -3,6 +3,7 @@ package tamis.hbase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -34,9 +35,12 @@ import tamis.region.IndexedTable;
 import tamis.server.RegionIndexes;
 import tamis.server.RegionServerState;
 import tamis.shaded.protobuf.ByteString;
+import tamis.table.ByteWriter;
 import tamis.table.CellEncoding;
 import tamis.table.CellMap;
+import tamis.table.Codec;
 import tamis.table.Type;
+import tamis.table.Value;
 
 /** A real HRegion of an indexed table, on this machine's disk, without a server around it. */
 public final class RegionForTest implements AutoCloseable {
@@ -54,6 +58,23 @@ public final class RegionForTest implements AutoCloseable {
 
   public RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
     this(descriptor, start, end, null);
+  }
+
+  /** The only region of a table. */
+  public RegionForTest(TableDescriptor descriptor) throws IOException {
+    this(descriptor, new byte[0], new byte[0]);
+  }
+
+  /** The only region of a table with these indexes, which keeps so many versions. */
+  public static RegionForTest of(int versions, Table.Index... indexes) throws IOException {
+    return new RegionForTest(descriptor(schema().addAllIndexes(Arrays.asList(indexes)).build(), versions));
+  }
+
+  /** A text as index entries and filters have it. */
+  public static byte[] encoded(String value) {
+    ByteWriter out = new ByteWriter();
+    Codec.appendIndexed(Value.text(value), out);
+    return out.toBytes();
   }
 
   /** A region whose coprocessors find this server around it. */

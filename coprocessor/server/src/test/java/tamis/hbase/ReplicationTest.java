@@ -155,8 +155,7 @@ class ReplicationTest {
     long[] now = {1_700_000_000_000L};
     EnvironmentEdgeManager.injectEdge(() -> now[0]);
     TestServer.start(new FeedOptions());
-    try (RegionForTest source = new RegionForTest(source(), new byte[0], new byte[0]);
-         RegionForTest target = new RegionForTest(target(), new byte[0], new byte[0])) {
+    try (RegionForTest source = new RegionForTest(source()); RegionForTest target = new RegionForTest(target())) {
       IndexedRegion indexed = target.indexed();
       TestServer.open(indexed);
       for (int i = 0; i < 40; ++i) {

@@ -3,6 +3,7 @@ package tamis.hbase;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.io.IOException;
 import org.apache.hadoop.fs.FileSystem;

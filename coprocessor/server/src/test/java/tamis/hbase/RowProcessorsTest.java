@@ -86,8 +86,7 @@ class RowProcessorsTest extends WriteRefusals {
         RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
     byte[] other = Bytes.toBytes("other");
     test = new RegionForTest(
-        TableDescriptorBuilder.newBuilder(descriptor).setColumnFamily(ColumnFamilyDescriptorBuilder.of(other)).build(),
-        new byte[0], new byte[0]);
+        TableDescriptorBuilder.newBuilder(descriptor).setColumnFamily(ColumnFamilyDescriptorBuilder.of(other)).build());
     test.region.processRowsWithLocks(new RowPut(other, A));
     assertArrayEquals(Bytes.toBytes("processed"), test.region.get(new Get(ROW)).getValue(other, A));
   }

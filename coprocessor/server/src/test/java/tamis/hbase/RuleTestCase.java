@@ -15,9 +15,6 @@ import tamis.feed.FilterFeed;
 import tamis.index.Checker;
 import tamis.pb.Cluster;
 import tamis.server.TestServer;
-import tamis.table.ByteWriter;
-import tamis.table.Codec;
-import tamis.table.Value;
 
 /**
  * What tests of rules share: a region of a table with an index by column `a`. Each test runs with its rule, and with it
@@ -42,13 +39,7 @@ abstract class RuleTestCase {
   }
 
   static RegionForTest open(TableDescriptor descriptor) throws IOException {
-    return new RegionForTest(descriptor, new byte[0], new byte[0]);
-  }
-
-  static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
+    return new RegionForTest(descriptor);
   }
 
   static Put put(String row, String value) {

@@ -29,9 +29,7 @@ abstract class WriteRefusals {
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(1, RegionForTest.index(1, "by_a", true, 1));
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, Bytes.toBytes("before")));
   }
 

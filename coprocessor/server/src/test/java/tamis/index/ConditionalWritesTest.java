@@ -18,10 +18,7 @@ class ConditionalWritesTest {
 
   @Test
   void aRowWhoseCellsHaveTimeStampZeroIsDeleted() throws Exception {
-    try (RegionForTest test = new RegionForTest(
-             RegionForTest.descriptor(
-                 RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
-             new byte[0], new byte[0])) {
+    try (RegionForTest test = RegionForTest.of(1, RegionForTest.index(1, "by_a", true, 1))) {
       IndexedRegion region = test.indexed();
       test.region.put(new Put(ROW).addColumn(RegionForTest.F, Bytes.toBytes("a"), 0, Bytes.toBytes("v")));
       assertEquals(1, Checker.check(region, rows -> true).getEntries());

@@ -25,9 +25,7 @@ class HiddenVersionsTest {
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 5),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(5, RegionForTest.index(1, "by_a", true, 1));
     region = test.indexed();
   }
 

@@ -42,12 +42,7 @@ class LastTimestampsTest {
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-                                                          .addIndexes(RegionForTest.index(1, "by_a", true, 1))
-                                                          .addIndexes(RegionForTest.index(2, "by_n", false, 2))
-                                                          .build(),
-                                 1),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(1, RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_n", false, 2));
     region = test.indexed();
   }
 

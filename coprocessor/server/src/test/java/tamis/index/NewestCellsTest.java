@@ -122,8 +122,7 @@ class NewestCellsTest {
                                         .addIndexes(RegionForTest.index(2, "by_s", true, 4));
       if (seed % 3 == 0) schema.addIndexes(RegionForTest.index(3, "by_b", true, 3));
       if (seed % 4 == 0) schema.addIndexes(RegionForTest.index(4, "by_na", false, 2, 1));
-      try (RegionForTest test = new RegionForTest(
-               RegionForTest.descriptor(schema.build(), 1 + random.nextInt(3)), new byte[0], new byte[0])) {
+      try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema.build(), 1 + random.nextInt(3)))) {
         for (int i = 0; i < 160; ++i) {
           write(test, random);
           if (i % 5 == 0) compare(test, random.nextInt(3) == 0, "seed " + seed + " step " + i);
@@ -137,7 +136,7 @@ class NewestCellsTest {
   @Test
   void aRowThatNoFileHasIsReadInMemoryAlone() throws Exception {
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1))) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 100; i += 2) {
         test.region.put(new Put(Bytes.toBytes(String.format("%03d", i)))

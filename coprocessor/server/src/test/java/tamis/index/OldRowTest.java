@@ -28,8 +28,7 @@ class OldRowTest {
   }
 
   private static RegionForTest open(Table.Index index) throws Exception {
-    return new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1), new byte[0], new byte[0]);
+    return RegionForTest.of(1, index);
   }
 
   private static Put putA(long timestamp, String value) {

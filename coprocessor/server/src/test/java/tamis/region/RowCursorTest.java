@@ -33,7 +33,7 @@ class RowCursorTest {
 
   private static RegionForTest filled() throws Exception {
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
-    RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
+    RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1));
     for (int i = 0; i < ROWS; ++i) {
       test.region.put(new Put(Bytes.toBytes(String.format("r%06d", i)))
                           .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("a" + i))

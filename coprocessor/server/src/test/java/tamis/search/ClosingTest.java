@@ -56,7 +56,7 @@ class ClosingTest {
                               .addIndexes(RegionForTest.index(1, "by_a", true, 1))
                               .addIndexes(RegionForTest.index(2, "by_n", true, 2))
                               .build();
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1))) {
       IndexedRegion region = test.indexed();
       for (String row : new String[] {"r1", "r2"}) {
         test.region.put(new Put(Bytes.toBytes(row))

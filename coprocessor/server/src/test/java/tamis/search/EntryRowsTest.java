@@ -76,7 +76,7 @@ class EntryRowsTest {
 
   @Test
   void entriesGiveTheColumnsOfTheirIndexAlone() throws Exception {
-    try (RegionForTest test = new RegionForTest(descriptor(), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(descriptor())) {
       put(test, "r", "x");
       assertEquals(Arrays.asList("r=x", "from entries: 1"), search(test, A));
       assertEquals(Arrays.asList("r=b", "from entries: 0"), search(test, B));
@@ -87,7 +87,7 @@ class EntryRowsTest {
 
   @Test
   void entriesGiveTheirIncludedColumns() throws Exception {
-    try (RegionForTest test = new RegionForTest(including(), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(including())) {
       put(test, "r", "x");
       test.region.put(new Put(Bytes.toBytes("q")).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("x")));
       assertEquals(Arrays.asList("q=", "r=b", "from entries: 2"), search(test, B));
@@ -99,7 +99,7 @@ class EntryRowsTest {
   void includedColumnIsNeverCut() throws Exception {
     char[] text = new char[1500];
     Arrays.fill(text, 'x');
-    try (RegionForTest test = new RegionForTest(including(), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(including())) {
       put(test, "r", "x");
       test.region.put(
           new Put(Bytes.toBytes("r")).addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes(new String(text))));
@@ -113,7 +113,7 @@ class EntryRowsTest {
   void valueThatWasCutIsRead() throws Exception {
     char[] text = new char[1500];
     Arrays.fill(text, 'x');
-    try (RegionForTest test = new RegionForTest(descriptor(), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(descriptor())) {
       put(test, "r", new String(text));
       List<String> whole = search(test, A);
       assertEquals("from entries: 0", whole.get(1));
@@ -133,7 +133,7 @@ class EntryRowsTest {
             .modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).setTimeToLive(10).build())
             .modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).setTimeToLive(10).build())
             .build();
-    try (RegionForTest test = new RegionForTest(expiring, new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(expiring)) {
       put(test, "r", "x");
       now[0] += 20_000;
       assertEquals(Arrays.asList("from entries: 0"), search(test, A));
@@ -147,7 +147,7 @@ class EntryRowsTest {
     TableDescriptor attached = TableDescriptorBuilder.newBuilder(descriptor())
                                    .setValue(IndexedTable.ORIGIN, Bytes.toBytes("attached"))
                                    .build();
-    try (RegionForTest test = new RegionForTest(attached, new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(attached)) {
       put(test, "r", "x");
       assertEquals(Arrays.asList("r=x", "from entries: 0"), search(test, A));
       Fault.only(Fault.ENTRIES_OF_ATTACHED_ROWS_TAKEN);
@@ -157,7 +157,7 @@ class EntryRowsTest {
 
   @Test
   void rowsAreReadWhereFilesWereLoaded() throws Exception {
-    try (RegionForTest test = new RegionForTest(descriptor(), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(descriptor())) {
       put(test, "r", "x");
       test.indexed().loaded = true;
       assertEquals(Arrays.asList("r=x", "from entries: 0"), search(test, A));

@@ -63,7 +63,7 @@ class GoldenScenariosTest {
                                      .setValue(IndexedTable.SCHEMA, GoldenFile.bytes(schema))
                                      .setCoprocessor(RegionForTest.observerDescriptor())
                                      .build();
-    test = new RegionForTest(descriptor, new byte[0], new byte[0]);
+    test = new RegionForTest(descriptor);
     region = test.indexed();
     TestServer.open(region);
   }

@@ -183,8 +183,7 @@ class LongKeysTest {
   /** Rows after the longest key are read as well when an index is made of existing rows. */
   @Test
   void anIndexIsMadeBehindTheLongestKey() throws Exception {
-    test = new RegionForTest(
-        RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0], new byte[0]);
+    test = new RegionForTest(RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1));
     byte[] s = Bytes.toBytes("s");
     for (int i = 0; i < 200; ++i) {
       byte[] key = Bytes.toBytes(padded(String.format("k%03d", i), HConstants.MAX_ROW_LENGTH));
@@ -200,8 +199,7 @@ class LongKeysTest {
   /** A row from before there were indexes that leaves no room for its entry: it can be put right, or deleted. */
   @Test
   void aRowWithoutRoomForItsEntryCanGo() throws Exception {
-    test = new RegionForTest(
-        RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0], new byte[0]);
+    test = new RegionForTest(RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1));
     String[] keys = {padded("k000", LONG_KEY), padded("k001", LONG_KEY), "k002"};
     for (String key : keys) put(key, padded("x", LONG_VALUE), null);
     assertThrows(DoNotRetryIOException.class, () -> test.reopen(RegionForTest.descriptor(schema(), 1)));

@@ -31,7 +31,7 @@ class RowGroupsTest {
 
   private static RegionForTest open() throws Exception {
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
-    return new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
+    return new RegionForTest(RegionForTest.descriptor(schema, 1));
   }
 
   private static Cluster.RangeResult search(RegionForTest test, int column, ByteString resume) throws Exception {

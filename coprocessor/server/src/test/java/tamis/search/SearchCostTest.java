@@ -210,7 +210,7 @@ class SearchCostTest {
                               .addIndexes(RegionForTest.index(B, "by_b", true, B))
                               .addIndexes(RegionForTest.index(S, "by_s", true, S))
                               .build();
-    test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
+    test = new RegionForTest(RegionForTest.descriptor(schema, 1));
     region = test.indexed();
     Random random = new Random(5);
     List<Mutation> puts = new ArrayList<>();

@@ -133,7 +133,7 @@ public class SearchTest {
 
   /** Five rows r0, r1, ... in which n is 5, and 7 under a tombstone, which has an entry as well. */
   private static RegionForTest rowsWithTombstones() throws Exception {
-    RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3), new byte[0], new byte[0]);
+    RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3));
     byte[] n = Bytes.toBytes("n");
     for (int i = 0; i < 5; ++i) {
       byte[] row = Bytes.toBytes("r" + i);
@@ -293,7 +293,7 @@ public class SearchTest {
   @Test
   void writesOfARequestThatAreJudgedByTheFormerRowAreNoticed() throws Exception {
     Fault.only(Fault.FORMER_ROW_JUDGED);
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1))) {
       assertFalse(writeRandomly(test, new Random(1), new TreeMap<>()).isEmpty());
     } finally {
       Fault.only();
@@ -304,8 +304,7 @@ public class SearchTest {
   void everyPlanFindsWhatMatchesAndEachRowOnce() throws Exception {
     for (long seed = 1; seed <= 6; ++seed) {
       Random random = new Random(seed);
-      try (
-          RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
+      try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1))) {
         IndexedRegion region = test.indexed();
         Schema schema = region.table.schema;
         TreeMap<String, Value[]> model = new TreeMap<>();
@@ -399,7 +398,7 @@ public class SearchTest {
 
   @Test
   void aRowWithoutValuesNeedsAMarker() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1))) {
       IndexedRegion region = test.indexed();
       Schema schema = region.table.schema;
       Value[] empty = new Value[5];
@@ -432,7 +431,7 @@ public class SearchTest {
   /** Entries come beside a write of their row, and not beside one that is refused. */
   @Test
   void aRefusedWriteTakesNothingOfTheOneBeforeIt() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1))) {
       IndexedRegion region = test.indexed();
       Schema schema = region.table.schema;
       byte[] key = Bytes.toBytes("r");
@@ -455,7 +454,7 @@ public class SearchTest {
   void anIndexOnTheKeyAloneHasEveryRow() throws Exception {
     Table.Schema schema =
         schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true, 0)).build();
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1))) {
       test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r"))
                           .addColumn(RegionForTest.F, Bytes.toBytes("unmapped"), Bytes.toBytes("v")));
       assertEquals(2, test.entries().size()); // and the marker
@@ -467,7 +466,7 @@ public class SearchTest {
   @Test
   void aTableWithRowsGetsItsEntriesAndKeepsThemThroughReopening() throws Exception {
     Table.Schema without = schema(false).toBuilder().clearIndexes().build();
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(without, 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(without, 1))) {
       for (int i = 0; i < 250; ++i) {
         test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r" + i))
                             .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v" + i % 7)));

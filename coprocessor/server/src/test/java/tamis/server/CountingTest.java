@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -41,7 +42,6 @@ import tamis.index.Mutator;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.shaded.protobuf.ByteString;
-import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Hash;
 import tamis.table.Key;
@@ -102,19 +102,13 @@ class CountingTest {
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema(), 1))
                                      .setCoprocessor(Another.class.getName())
                                      .build();
-    RegionForTest test = new RegionForTest(descriptor, new byte[0], new byte[0]);
+    RegionForTest test = new RegionForTest(descriptor);
     TestServer.open(test.indexed());
     return test;
   }
 
   private static Put put(String row, String value) {
     return new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value));
-  }
-
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
   }
 
   /** Entries that stand and that the filter says no to. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -30,10 +31,7 @@ import tamis.filter.SplitGeometry;
 import tamis.hbase.RegionForTest;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
-import tamis.table.ByteWriter;
-import tamis.table.Codec;
 import tamis.table.Hash;
-import tamis.table.Value;
 
 /** A coordinator that listens never leaves out what has been acknowledged. */
 class FeedTest {
@@ -43,12 +41,6 @@ class FeedTest {
   void stopFeed() {
     Fault.only();
     TestServer.stop();
-  }
-
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
   }
 
   /** Asks whether the value of index `by_a`, whose seed is 1, would be looked for in the region. */
@@ -211,7 +203,7 @@ class FeedTest {
   private static RegionForTest newRegion() throws Exception {
     tamis.pb.Table.Index.Builder byA = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64);
     tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(byA).build();
-    return new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
+    return new RegionForTest(RegionForTest.descriptor(schema, 1));
   }
 
   private static void put(RegionForTest test, byte[] row, String value) throws java.io.IOException {

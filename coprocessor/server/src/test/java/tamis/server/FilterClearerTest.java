@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -56,12 +57,9 @@ import tamis.pb.Table;
 import tamis.region.EntryKeys;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
-import tamis.table.ByteWriter;
 import tamis.table.CellMap;
 import tamis.table.CellMapForTest;
-import tamis.table.Codec;
 import tamis.table.Schema;
-import tamis.table.Value;
 
 /** Cells of a filter and its range of values follow the entries of a region, beside writes, and exclude no row. */
 class FilterClearerTest {
@@ -124,26 +122,14 @@ class FilterClearerTest {
     TestServer.stop();
   }
 
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
-  }
-
-  /** "v10" and "v11" have cells of their own, as do all of two digits. */
-  private static CellMap map() throws Exception {
-    byte[][] knots = new byte[60][];
-    for (int i = 0; i < knots.length; ++i) knots[i] = encoded("v" + (10 + i));
-    return CellMapForTest.of(CELLS, 1, knots);
-  }
-
   private static RegionForTest open(String start, String end) throws Exception {
     return open(start, end, HConstants.FOREVER);
   }
 
   private static RegionForTest open(String start, String end, int secondsToLive) throws Exception {
     TestServer.start(new FeedOptions());
-    Table.Index index = RegionForTest.withCells(RegionForTest.index(1, "by_a", true, 1), map());
+    Table.Index index =
+        RegionForTest.withCells(RegionForTest.index(1, "by_a", true, 1), CellMapForTest.ofTwoDigits(CELLS));
     TableDescriptorBuilder descriptor =
         TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1))
             .setCoprocessor(CoprocessorDescriptorBuilder.newBuilder(Another.class.getName())
@@ -205,7 +191,7 @@ class FilterClearerTest {
   void cellsAndRangesFollowTheEntries() throws Exception {
     for (long seed = 1; seed <= 8; ++seed) {
       Random random = new Random(seed);
-      CellMap map = map();
+      CellMap map = CellMapForTest.ofTwoDigits(CELLS);
       try (RegionForTest test = open()) {
         TreeMap<String, String> rows = new TreeMap<>();
         for (int step = 0; step < 200; ++step) { // fewer than have the filter counted again in the background
@@ -481,15 +467,15 @@ class FilterClearerTest {
       FeedCopy copy = new FeedCopy(3);
       IndexedRegion region = test.indexed();
       follow(copy);
-      assertFalse(copy.excludesRange(region.id, 1, map(), encoded("v20"), encoded("v21")));
-      assertTrue(copy.excludesRange(region.id, 1, map(), encoded("v22"), encoded("v25")));
+      assertFalse(copy.excludesRange(region.id, 1, CellMapForTest.ofTwoDigits(CELLS), encoded("v20"), encoded("v21")));
+      assertTrue(copy.excludesRange(region.id, 1, CellMapForTest.ofTwoDigits(CELLS), encoded("v22"), encoded("v25")));
       delete(test, "rv20");
       delete(test, "rv30");
       TestServer.clear(region);
       follow(copy);
-      assertTrue(copy.excludesRange(region.id, 1, map(), encoded("v20"), encoded("v21")));
-      assertTrue(copy.excludesRange(region.id, 1, map(), encoded("v20"), encoded("v90")));
-      assertFalse(copy.excludesRange(region.id, 1, map(), encoded("v00"), encoded("v90")));
+      assertTrue(copy.excludesRange(region.id, 1, CellMapForTest.ofTwoDigits(CELLS), encoded("v20"), encoded("v21")));
+      assertTrue(copy.excludesRange(region.id, 1, CellMapForTest.ofTwoDigits(CELLS), encoded("v20"), encoded("v90")));
+      assertFalse(copy.excludesRange(region.id, 1, CellMapForTest.ofTwoDigits(CELLS), encoded("v00"), encoded("v90")));
     }
   }
 

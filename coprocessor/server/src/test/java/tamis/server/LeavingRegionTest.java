@@ -37,9 +37,7 @@ class LeavingRegionTest {
   @BeforeEach
   void openRegion() throws Exception {
     state = TestServer.start(new ServerLife());
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(1, RegionForTest.index(1, "by_a", true, 1));
     region = test.indexed();
     TestServer.tell(region);
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A));

@@ -81,7 +81,7 @@ class NestedBatchTest {
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema.build(), 1))
                                      .setCoprocessor(Meddler.class.getName())
                                      .build();
-    return new RegionForTest(descriptor, new byte[0], new byte[0]);
+    return new RegionForTest(descriptor);
   }
 
   private static Put put(String row, String column, String value) {

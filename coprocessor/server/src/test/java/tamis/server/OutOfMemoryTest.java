@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
@@ -28,12 +29,8 @@ import tamis.index.Checker;
 import tamis.pb.Cluster;
 import tamis.pb.Table;
 import tamis.region.IndexedRegion;
-import tamis.table.ByteWriter;
-import tamis.table.CellMap;
 import tamis.table.CellMapForTest;
-import tamis.table.Codec;
 import tamis.table.Hash;
-import tamis.table.Value;
 
 /**
  * Memory runs out in the hooks of a write, at each of their places in turn, while a coordinator listens: no entry is
@@ -56,9 +53,7 @@ class OutOfMemoryTest {
     options.leaseNs = 600 * SECOND;
     FilterFeed feed = TestServer.start(options);
     Table.Index index = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.withCells(index, map())).build(), 1),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(1, RegionForTest.withCells(index, CellMapForTest.ofTwoDigits(64)));
     region = test.indexed();
     TestServer.open(region);
     poller = new Thread(() -> {
@@ -81,19 +76,6 @@ class OutOfMemoryTest {
     TestServer.close(region);
     TestServer.stop();
     test.close();
-  }
-
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
-  }
-
-  /** "v10" and "v11" have cells of their own, as do all of two digits. */
-  private static CellMap map() throws Exception {
-    byte[][] knots = new byte[60][];
-    for (int i = 0; i < knots.length; ++i) knots[i] = encoded("v" + (10 + i));
-    return CellMapForTest.of(64, 1, knots);
   }
 
   private boolean excludes(String value) {

@@ -33,8 +33,7 @@ class OutgrownFilterTest {
   void openRegion() throws Exception {
     TestServer.start(new FeedOptions());
     Table.Index expectsFew = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(expectsFew).build(), 1), new byte[0], new byte[0]);
+    test = RegionForTest.of(1, expectsFew);
     Mutation[] puts = new Mutation[ROWS];
     for (int i = 0; i < ROWS; ++i) {
       puts[i] = new Put(Bytes.toBytes(i)).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v" + i));

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.util.Collections;
 import java.util.HashSet;
@@ -23,10 +24,7 @@ import tamis.hbase.RegionForTest;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.region.InheritedFilters;
-import tamis.table.ByteWriter;
-import tamis.table.Codec;
 import tamis.table.Hash;
-import tamis.table.Value;
 
 /** The upper daughter of a split: what its parent's filter excludes for it, and when that filter must not be used. */
 class ParentFiltersTest {
@@ -50,12 +48,6 @@ class ParentFiltersTest {
 
   private static void put(RegionForTest region, String row, String value) throws Exception {
     region.region.put(new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value)));
-  }
-
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
   }
 
   /** A parent with values before and after the middle, and its upper daughter, whose entries are not made. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static tamis.hbase.RegionForTest.encoded;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -38,10 +39,7 @@ import tamis.pb.Table;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.shaded.protobuf.ByteString;
-import tamis.table.ByteWriter;
-import tamis.table.Codec;
 import tamis.table.Hash;
-import tamis.table.Value;
 
 /** Findings of a check, and their repair by a rebuild, on a real region. */
 class RegionJobsTest {
@@ -58,12 +56,6 @@ class RegionJobsTest {
     Table.Schema.Builder schema = RegionForTest.schema().setVersion(version);
     for (Table.Index index : indexes) schema.addIndexes(index);
     return schema.build();
-  }
-
-  private static byte[] encoded(String value) {
-    ByteWriter out = new ByteWriter();
-    Codec.appendIndexed(Value.text(value), out);
-    return out.toBytes();
   }
 
   private static byte[] row(int i) {
@@ -173,7 +165,7 @@ class RegionJobsTest {
   void anIndexOfATableWithRowsIsBuiltAndADroppedOneGoes() throws Exception {
     TestServer.start(new FeedOptions());
     Table.Index a = RegionForTest.index(1, "by_a", true, 1);
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(1, a), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(1, a), 1))) {
       for (int i = 0; i < 250; ++i) {
         test.region.put(put(i, "v" + i % 5).addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("w" + i % 3)));
       }
@@ -197,8 +189,7 @@ class RegionJobsTest {
   void aRebuildGoesOnUnderWritesAndACoordinatorMissesNothing() throws Exception {
     FilterFeed feed = TestServer.start(new FeedOptions());
     try (RegionForTest test =
-             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
-                 new byte[0], new byte[0])) {
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1))) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 200; ++i) test.region.put(put(i, "old"));
       TestServer.open(region);
@@ -378,8 +369,7 @@ class RegionJobsTest {
   void theServerAnswersForItsRegions() throws Exception {
     RegionServerState state = TestServer.start(TestServer.life(new FeedOptions()));
     try (RegionForTest test =
-             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
-                 new byte[0], new byte[0])) {
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1))) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 20; ++i) test.region.put(put(i, "v" + i % 7));
       TestServer.open(region);

@@ -74,9 +74,7 @@ class RegionLifeTest {
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(
-        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
-        new byte[0], new byte[0]);
+    test = RegionForTest.of(1, RegionForTest.index(1, "by_a", true, 1));
   }
 
   @AfterEach

@@ -91,8 +91,7 @@ class RightsTest {
             .addIndexes(RegionForTest.where(RegionForTest.index(2, "s_of_a", true, 4), isA("known")))
             .build();
     TableDescriptor table = RegionForTest.descriptor(schema, 1);
-    test = new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Keeper.class.getName()).build(),
-        new byte[0], new byte[0]);
+    test = new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Keeper.class.getName()).build());
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, Bytes.toBytes("known")));
     region = test.indexed();
     TestServer.open(region);
