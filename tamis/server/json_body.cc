@@ -8,7 +8,7 @@ namespace tamis::server {
 Result<nlohmann::json> ParseJsonBody(const std::string& body) {
   using Event = nlohmann::json::parse_event_t;
   bool is_too_deep = false;
-  std::vector<std::set<std::string>> members;  // of the objects that are open, outermost first
+  std::vector<std::set<std::string>> members;  // members of the open objects, outermost first
   std::string twice;                           // the error for a member that stands twice
   // `depth` is 0 at the outermost value. A value that is not kept costs no memory.
   const auto keep = [&](int depth, Event event, nlohmann::json& parsed) {
