@@ -26,8 +26,11 @@ std::string FormatOfName(std::string_view name) {
   for (const std::string_view packed : {".gz", ".zst"}) {
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
   }
-  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
-      {".csv", "csv"}, {".jsonl", "jsonl"}, {".ndjson", "jsonl"}, {".deb822", "deb822"}};
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {{".csv", "csv"},
+                                                                        {".json", "json"},
+                                                                        {".jsonl", "jsonl"},
+                                                                        {".ndjson", "jsonl"},
+                                                                        {".deb822", "deb822"}};
   for (const auto& [ending, format] : kEndings) {
     if (name.ends_with(ending)) return std::string(format);
   }
@@ -39,7 +42,7 @@ Status ReadArguments(const ImportArguments& arguments, ImportOptions* options) {
       arguments.format.empty() ? FormatOfName(arguments.file) : arguments.format;
   if (format.empty()) {
     return InvalidArgument("the name \"" + arguments.file +
-                           "\" does not tell the format; give --format csv, jsonl or deb822");
+                           "\" does not tell the format; give --format csv, json, jsonl or deb822");
   }
   TAMIS_ASSIGN_OR_RETURN(options->format, ParseRecordFormat(format));
   options->skip_bad = arguments.on_error == "skip";
@@ -93,9 +96,11 @@ void AddImportCommand(Command app, Invocation* invocation) {
                  "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
                  "standard input")
       .Required();
-  import.AddOption("--format", a->format,
-                   "csv, jsonl or deb822; default: by the ending of the file's name (.csv, .jsonl, "
-                   ".ndjson, .deb822, each also with .gz or .zst)");
+  import.AddOption(
+      "--format", a->format,
+      "csv, json or jsonl (an array of objects, or one object a line), deb822; default: by "
+      "the ending of the file's name (.csv, .json, .jsonl, .ndjson, .deb822, each also "
+      "with .gz or .zst)");
   import.AddOption("--delimiter", a->delimiter,
                    "The delimiter of a CSV: a character, or tab; default: a comma");
   import.AddFlag("--no-header", a->no_header,

@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tamis;  // NOLINT(google-build-using-namespace)
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  for (const auto format : {RecordFormat::kCsv, RecordFormat::kJsonl, RecordFormat::kDeb822}) {
+  for (const auto format : {RecordFormat::kCsv, RecordFormat::kJson, RecordFormat::kDeb822}) {
     std::istringstream in(bytes);
     RecordReader reader(format, &in);
     // Each record and each error takes at least a byte.

@@ -11,10 +11,10 @@ namespace tamis {
 
 Result<RecordFormat> ParseRecordFormat(std::string_view name) {
   if (name == "csv") return RecordFormat::kCsv;
-  if (name == "jsonl") return RecordFormat::kJsonl;
+  if (name == "json" || name == "jsonl") return RecordFormat::kJson;
   if (name == "deb822") return RecordFormat::kDeb822;
   return InvalidArgument("there is no format \"" + std::string(name) +
-                         "\"; the formats are csv, jsonl, deb822");
+                         "\"; the formats are csv, json, jsonl, deb822");
 }
 
 Status RecordReader::AtLine(uint64_t line, const Status& status) const {
@@ -27,8 +27,8 @@ Result<std::optional<Record>> RecordReader::Next() {
     switch (format_) {
       case RecordFormat::kCsv:
         return NextCsv();
-      case RecordFormat::kJsonl:
-        return NextJsonl();
+      case RecordFormat::kJson:
+        return NextJson();
       case RecordFormat::kDeb822:
         break;
     }
@@ -162,7 +162,7 @@ Status RecordReader::LookForOtherFormat(const CsvFields& first) const {
   if (csv_.delimiter) return Status::Ok();
   const std::string text = first[0].value_or("");
   if (text.starts_with("{") || text.starts_with("[{")) {
-    return InvalidArgument("it looks like JSON: --format jsonl reads one object a line");
+    return InvalidArgument("it looks like JSON: give --format json");
   }
   if (first.size() > 1) return Status::Ok();
   constexpr std::pair<char, const char*> kOthers[] = {{';', "';'"}, {'\t', "tab"}, {'|', "'|'"}};
@@ -237,23 +237,38 @@ Result<std::optional<Record>> RecordReader::NextCsv() {
   return std::optional<Record>(std::move(record));
 }
 
-// ---- JSON Lines
+// ---- JSON
 
-Result<std::optional<Record>> RecordReader::NextJsonl() {
-  while (true) {
+Result<std::optional<Record>> RecordReader::NextJson() {
+  while (!array_) {
     auto line = lines_.Next();
     if (!line.ok()) return AtLine(lines_.line(), line.status());
     if (!line->has_value()) return std::optional<Record>();
     if ((*line)->find_first_not_of(" \t") == std::string::npos) continue;
-    auto record = ParseJsonRecord(**line);
-    if (!record.ok() && lines_.line() == 1 && (*line)->starts_with("[")) {
-      return AtLine(1, InvalidArgument("it is a JSON array, and not one object a line, which "
-                                       "`jq -c '.[]'` makes of it"));
+    if (!any_line_ && JsonArray::BeginsIn(**line)) {
+      array_.emplace(*std::move(*line), &lines_);
+      break;
     }
+    any_line_ = true;
+    auto record = ParseJsonRecord(**line);
     if (!record.ok()) return AtLine(lines_.line(), record.status());
     record->line = lines_.line();
     return std::optional<Record>(*std::move(record));
   }
+  return NextOfArray();
+}
+
+Result<std::optional<Record>> RecordReader::NextOfArray() {
+  auto element = array_->Next();
+  if (!element.ok()) {
+    ended_ = true;
+    return AtLine(lines_.line(), element.status());
+  }
+  if (!element->has_value()) return std::optional<Record>();
+  auto record = ParseJsonRecord(**element);
+  if (!record.ok()) return AtLine(array_->line(), record.status());
+  record->line = array_->line();
+  return std::optional<Record>(*std::move(record));
 }
 
 // ---- deb822

@@ -4,14 +4,15 @@
 //           and line ends. An empty field is no value, a quoted empty one ("") is empty text. A
 //           first line `sep=;` names the delimiter, as Excel has it. CsvOptions say what is
 //           different.
-//   jsonl   one JSON object a line; null is no value, numbers keep their digits, arrays and objects
+//   json    one JSON object a line (JSON Lines), or an array of objects; null is no value, numbers
+//   keep their digits, arrays and objects
 //           are kept as JSON text.
 //   deb822  "Name: value" lines, continued on lines that begin with a space or a tab, where a
 //   single
 //           `.` stands for an empty line; an empty line ends the record; lines that begin with #
 //           are comments.
 //
-// Empty lines of csv and jsonl are skipped. Lines end with LF, CR LF or CR. Fields of one record
+// Empty lines of csv and json are skipped. Lines end with LF, CR LF or CR. Fields of one record
 // whose names make the same column are an error.
 #pragma once
 
@@ -22,12 +23,13 @@
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/import/json_array.h"
 #include "tamis/import/line_source.h"
 #include "tamis/import/record.h"
 
 namespace tamis {
 
-enum class RecordFormat { kCsv, kJsonl, kDeb822 };
+enum class RecordFormat { kCsv, kJson, kDeb822 };
 
 Result<RecordFormat> ParseRecordFormat(std::string_view name);
 
@@ -51,7 +53,8 @@ class RecordReader {
   Result<std::optional<Record>> Next();
 
   // True when no more records can be read: at the end, after an error in the CSV header, and after
-  // a quoted field that does not end, since the limits of later records are then unknown.
+  // a quoted field or a JSON array that does not end, since the limits of later records are then
+  // unknown.
   bool ended() const { return ended_; }
 
   // The header of a CSV, known after the first call of Next; empty for the other formats.
@@ -59,7 +62,8 @@ class RecordReader {
 
  private:
   Result<std::optional<Record>> NextCsv();
-  Result<std::optional<Record>> NextJsonl();
+  Result<std::optional<Record>> NextJson();
+  Result<std::optional<Record>> NextOfArray();
   Result<std::optional<Record>> NextDeb822();
   using CsvFields = std::vector<std::optional<std::string>>;
 
@@ -73,6 +77,8 @@ class RecordReader {
   CsvOptions csv_;
   char delimiter_ = ',';
   LineSource lines_;
+  bool any_line_ = false;           // a line of JSON has been read, so the input is no array
+  std::optional<JsonArray> array_;  // the input is one
   std::vector<std::string> header_;
   bool header_read_ = false;
   std::optional<CsvFields> first_;  // record of a file without a header, already read

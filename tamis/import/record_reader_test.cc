@@ -74,7 +74,7 @@ TEST(RecordReaderTest, CsvWithOtherDelimiters) {
                                 HasSubstr("--delimiter ';'"))));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a;b\n1\n", {.delimiter = ','}), ElementsAre("2: a_b=1"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a\tb\n"), ElementsAre(HasSubstr("--delimiter tab")));
-  EXPECT_THAT(Read(RecordFormat::kCsv, "{\"a\":1}\n"), ElementsAre(HasSubstr("--format jsonl")));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "{\"a\":1}\n"), ElementsAre(HasSubstr("--format json")));
 }
 
 TEST(RecordReaderTest, CsvWithoutAHeaderOrWithOtherNames) {
@@ -105,24 +105,24 @@ TEST(RecordReaderTest, NamesWithAByteZeroAreAnError) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "a;\0;\n1\n"s), is_no_text);
   EXPECT_THAT(Read(RecordFormat::kCsv, "\0\n1\n"s, {.columns = {"a"}}), is_no_text);
   EXPECT_THAT(Read(RecordFormat::kDeb822, "A\0: 1\n"s), is_no_text);
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\\u0000\":1}\n"s), is_no_text);
+  EXPECT_THAT(Read(RecordFormat::kJson, "{\"a\\u0000\":1}\n"s), is_no_text);
   EXPECT_THAT(Read(RecordFormat::kCsv, "1\0\n"s, {.has_header = false}),
               ElementsAre("1: column_1=1\0"s));
 }
 
 // The parser of JSON ends at a byte 0.
 TEST(RecordReaderTest, RecordWithBytesAfterAZeroByteIsAnError) {
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\0{\"a\":2}\n{\"a\":3}\n{\"a\":4}\0"s),
+  EXPECT_THAT(Read(RecordFormat::kJson, "{\"a\":1}\0{\"a\":2}\n{\"a\":3}\n{\"a\":4}\0"s),
               ElementsAre(HasSubstr("line 1: it is not JSON at byte 8"), "2: a=3",
                           HasSubstr("line 3: it is not JSON at byte 8")));
 }
 
 TEST(RecordReaderTest, FieldsThatWouldBeOneColumnAreAnError) {
-  EXPECT_THAT(Read(RecordFormat::kJsonl, R"({"a-b":1,"a_b":2})"
-                                         "\n"
-                                         R"({"a":1,"a":2})"
-                                         "\n"
-                                         R"({"a":1,"n":{"x":1,"x":2}})"),
+  EXPECT_THAT(Read(RecordFormat::kJson, R"({"a-b":1,"a_b":2})"
+                                        "\n"
+                                        R"({"a":1,"a":2})"
+                                        "\n"
+                                        R"({"a":1,"n":{"x":1,"x":2}})"),
               ElementsAre("line 1: the fields \"a-b\" and \"a_b\" would both be column \"a_b\"",
                           "line 2: field \"a\" is given twice", HasSubstr("3: a=1 n=")));
   EXPECT_THAT(
@@ -135,20 +135,27 @@ TEST(RecordReaderTest, LinesMayEndWithAReturnAlone) {
               ElementsAre("2: a=1 b=2", "3: a=3 b=4\r5"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,2\r3,4\r\n5,6"),
               ElementsAre("2: a=1 b=2", "3: a=3 b=4", "4: a=5 b=6"));
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r{\"a\":2}\r"),
-              ElementsAre("1: a=1", "2: a=2"));
+  EXPECT_THAT(Read(RecordFormat::kJson, "{\"a\":1}\r{\"a\":2}\r"), ElementsAre("1: a=1", "2: a=2"));
   EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\rA: 2\r x\r"),
               ElementsAre("1: a=1", "3: a=2\nx"));
 }
 
 TEST(RecordReaderTest, UnsupportedJsonIsRefusedWithAHint) {
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1e400}\n[{\"a\":1}]\n"),
+  EXPECT_THAT(Read(RecordFormat::kJson, "{\"a\":1e400}\n[{\"a\":1}]\n"),
               ElementsAre(HasSubstr("the number 1e400 is greater"), HasSubstr("line 2: ")));
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "[{\"a\":1}]\n"), ElementsAre(HasSubstr("jq -c")));
+}
+
+TEST(RecordReaderTest, AnArrayOfObjectsIsRead) {
+  EXPECT_THAT(Read(RecordFormat::kJson, "\n[\n{\"a\":9007199254740993},\n{\"a\":2}\n]\n"),
+              ElementsAre("3: a=9007199254740993", "4: a=2"));
+  EXPECT_THAT(Read(RecordFormat::kJson, "[{\"a\":1},5,{\"a\":2}"),
+              ElementsAre("1: a=1", HasSubstr("line 1: it is not a JSON object"),
+                          HasSubstr("line 1: the array that begins in line 1 does not end")));
+  EXPECT_THAT(Read(RecordFormat::kJson, "[]"), ElementsAre());
 }
 
 TEST(RecordReaderTest, LinesMayEndWithAReturn) {
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r\n\r\n{\"a\":2}\r\n"),
+  EXPECT_THAT(Read(RecordFormat::kJson, "{\"a\":1}\r\n\r\n{\"a\":2}\r\n"),
               ElementsAre("1: a=1", "3: a=2"));
   EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\n x\r\n\r\nA: 2\r\n"),
               ElementsAre("1: a=1\nx", "4: a=2"));
@@ -156,7 +163,7 @@ TEST(RecordReaderTest, LinesMayEndWithAReturn) {
 
 TEST(RecordReaderTest, Jsonl) {
   EXPECT_THAT(
-      Read(RecordFormat::kJsonl,
+      Read(RecordFormat::kJson,
            R"({"id":1,"price":1.10,"big":123456789012345678901234567890,"ok":true,"no":null})"
            "\n\n"
            R"({"inStock":"é","tags":["a",{"b":[1,null]},[]],"o":{}})"),
@@ -166,7 +173,7 @@ TEST(RecordReaderTest, Jsonl) {
 
 TEST(RecordReaderTest, JsonlGoesOnBehindABadRecord) {
   EXPECT_THAT(
-      Read(RecordFormat::kJsonl, "{\n[1]\n5\n{\"a\":1} x\n{\"a\":2}\n" + std::string(200, '[')),
+      Read(RecordFormat::kJson, "{\n[1]\n5\n{\"a\":1} x\n{\"a\":2}\n" + std::string(200, '[')),
       ElementsAre(HasSubstr("line 1: it is not JSON"), HasSubstr("line 2: it is not a JSON"),
                   HasSubstr("line 3: "), HasSubstr("line 4: it is not JSON"), "5: a=2",
                   HasSubstr("line 6: ")));

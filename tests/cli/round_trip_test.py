@@ -97,7 +97,7 @@ class RoundTripTest(unittest.TestCase):
     def test_rows_of_every_type_come_back_as_they_were(self):
         rows = self.fill()
         self.assertEqual(len(rows), ROWS)
-        for form in ("csv", "jsonl"):
+        for form in ("csv", "json", "jsonl"):
             for command in (["scan", "a"], ["sql", "SELECT * FROM a"]):
                 exported = self.run_tamis(*command, "--format", form)
                 self.run_tamis("import", "b", "-", "--format", form, *self.definition, stdin=exported)
@@ -108,7 +108,7 @@ class RoundTripTest(unittest.TestCase):
     def test_single_rows_come_back_as_they_were(self):
         rows = self.fill()
         for k in self.random.sample(range(ROWS), 3):
-            for form in ("csv", "jsonl"):
+            for form in ("csv", "json", "jsonl"):
                 exported = self.run_tamis("get", "a", str(k), "--format", form)
                 self.run_tamis("import", "b", "-", "--format", form, *self.definition, stdin=exported)
         self.assertEqual([row for row in self.rows_of("b") if row not in rows], [], SEED)
