@@ -164,6 +164,39 @@ TEST_F(SearcherTest, PageEndsAfterManyEntriesThatAJoinLeavesOut) {
   EXPECT_EQ(entries.size(), 4u);
 }
 
+TEST_F(SearcherTest, EqualityJoinedWithARangeReadsOnlyRowsOfBothAndFindsAllOfThem) {
+  constexpr int kRows = 300, kSample = 32;
+  std::vector<pb::Mutation> puts;
+  std::vector<std::string> rare;
+  uint64_t rare_after_sample = 0;
+  for (int i = 0; i < kRows; ++i) {
+    char key[8];
+    std::snprintf(key, sizeof key, "k%03d", i);
+    const bool is_rare = i % 10 == 3;
+    puts.push_back(Mutation(pb::Mutation::PUT, RowOf(key, 5, is_rare ? "rare" : "v1")));
+    if (is_rare) rare.push_back(KeyOf(key));
+    if (is_rare && i >= kSample) ++rare_after_sample;
+  }
+  Run(puts);
+  AddStream(5);
+  request_.mutable_branches(0)->mutable_streams(0)->set_equality(true);
+  pb::IndexStream* of_rare = request_.mutable_branches(0)->add_streams();
+  of_rare->set_index_id(1);
+  const auto values = [&](const std::string& v) {
+    return IndexEntry::Of(schema_, *schema_.FindIndex(1), RowOf("k", 0, v))->values;
+  };
+  of_rare->add_ranges()->set_low(values("rare"));
+  of_rare->mutable_ranges(0)->set_high(values("rarf"));
+  request_.mutable_branches(0)->set_predicate(
+      SerializePredicate(Predicate::Compare(2, Predicate::Op::kEq, Value::Text("rare"))));
+  const pb::RangeResult page = Search(schema_);
+  EXPECT_EQ(Keys(page), rare);
+  ASSERT_EQ(page.counters().uses_size(), 2) << page.counters().DebugString();
+  EXPECT_TRUE(page.counters().uses(0).led());
+  EXPECT_TRUE(page.counters().uses(1).joined());
+  EXPECT_EQ(page.counters().rows_read(), kSample + rare_after_sample);
+}
+
 // Rows are read 32 at a time, after which the walk looks whether that was enough for a page.
 TEST_F(SearcherTest, PageOfAnEqualityEndsAfterManyRowsThatDoNotMatch) {
   context_->options.page_candidates = 100;
