@@ -59,6 +59,8 @@ InterruptScope::~InterruptScope() {
   current = nullptr;
 }
 
+const std::atomic<bool>* InterruptFlag() { return current.load(); }
+
 PromptScope::PromptScope() {
   struct sigaction action = {};
   action.sa_handler = OnAlarm;  // without SA_RESTART
@@ -74,7 +76,7 @@ PromptScope::~PromptScope() {
 }
 
 bool PromptScope::interrupted() const {
-  const std::atomic<bool>* cancelled = current.load();
+  const std::atomic<bool>* cancelled = InterruptFlag();
   return cancelled != nullptr && cancelled->load();
 }
 

@@ -27,6 +27,9 @@ class InterruptScope {
   std::vector<std::pair<int, struct sigaction>> former_;
 };
 
+// The flag that the InterruptScope sets which lives; null where none does.
+const std::atomic<bool>* InterruptFlag();
+
 // A wait for a person at the terminal, inside an InterruptScope: SIGINT sets `cancelled` and ends a
 // read() with EINTR, and a second SIGINT does not end the program. An interrupt before the wait is
 // forgotten. Uses SIGALRM.

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,7 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
 #include <memory>
+#include <utility>
 
 #include "tamis/cli/interrupt.h"
 
@@ -24,11 +28,88 @@ constexpr int kMaxWaitMs = 1000;
 const LineEditor::Options* editor_options = nullptr;
 std::vector<std::string> candidates;
 
+constexpr int kReplacement = 0xfffd;
+constexpr const char* kReplacementText = "\xef\xbf\xbd";
+
+// Set by ReadCharacter since the line began.
+bool replaced_bytes = false;
+bool read_interrupted = false;
+
 bool UseUtf8() {
   std::setlocale(LC_CTYPE, "");
   const std::string_view encoding = nl_langinfo(CODESET);
   if (encoding == "UTF-8") return true;
   return encoding == "ANSI_X3.4-1968" && std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+}
+
+using Handler = void (*)(int);
+
+Handler InterruptHandler() {
+  struct sigaction action = {};
+  sigaction(SIGINT, nullptr, &action);
+  return action.sa_handler;
+}
+
+// While it lives, a new size of the window ends a read().
+class ResizeScope {
+ public:
+  ResizeScope() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {};  // without SA_RESTART
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGWINCH, &action, &former_);
+  }
+  ~ResizeScope() { sigaction(SIGWINCH, &former_, nullptr); }
+
+  ResizeScope(const ResizeScope&) = delete;
+  ResizeScope& operator=(const ResizeScope&) = delete;
+
+ private:
+  struct sigaction former_ = {};
+};
+
+// The next byte of the terminal, or -1 at its end and after an interrupt.
+int ReadByte() {
+  const Handler former = InterruptHandler();
+  const std::atomic<bool>* cancelled = InterruptFlag();
+  while (true) {
+    unsigned char byte = 0;
+    const ssize_t size = read(STDIN_FILENO, &byte, 1);
+    if (size == 1) return byte;
+    if (size < 0 && errno == EAGAIN) {
+      pollfd waiting = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+      poll(&waiting, 1, -1);
+      continue;
+    }
+    if (size == 0 || errno != EINTR) return -1;
+    // libedit's handler of a signal puts the former one back and sends the signal again.
+    read_interrupted = InterruptHandler() != former || (cancelled != nullptr && cancelled->load());
+    if (read_interrupted) return -1;
+    rl_resize_terminal();
+  }
+}
+
+// Reads a character for libedit, whose own function drops bytes that are not UTF-8 without a sign
+// of it, and takes a zero byte for a key. Both become U+FFFD here.
+int ReadCharacter(std::FILE*) {
+  static int pending = -1;  // the byte that ended an incomplete character
+  std::mbstate_t state = {};
+  bool begun = false;
+  while (true) {
+    const int byte = pending >= 0 ? std::exchange(pending, -1) : ReadByte();
+    if (byte < 0) return -1;
+    const char c = static_cast<char>(byte);
+    wchar_t character = 0;
+    const size_t size = std::mbrtowc(&character, &c, 1, &state);
+    if (size == static_cast<size_t>(-2)) {
+      begun = true;
+      continue;
+    }
+    if (size == 1) return static_cast<int>(character);
+    replaced_bytes = true;
+    if (begun) pending = byte;
+    return kReplacement;
+  }
 }
 
 char* NextCandidate(const char* /*word*/, int state) {
@@ -68,6 +149,7 @@ LineEditor::LineEditor(Options options) : options_(std::move(options)), edits_(U
   if (!edits_) return;
   editor_options = &options_;
   rl_attempted_completion_function = Complete;
+  rl_getc_function = ReadCharacter;
   using_history();
   if (!options_.history_file.empty()) read_history(options_.history_file.c_str());
 }
@@ -80,15 +162,19 @@ LineEditor::~LineEditor() {
 LineEditor::Line LineEditor::Read(const char* prompt) {
   const PromptScope waiting;
   Line line;
+  replaced_bytes = false;
+  read_interrupted = false;
   errno = 0;
   if (edits_) {
+    const ResizeScope resize;
     const std::unique_ptr<char, decltype(&std::free)> text(readline(prompt), &std::free);
     if (text != nullptr) line = {.kind = Line::Kind::kText, .text = text.get()};
+    line.replaced = replaced_bytes && line.text.find(kReplacementText) != std::string::npos;
   } else {
     line = ReadPlain(prompt);
   }
   // An interrupt after the line is whole stops its statement instead.
-  const bool interrupted = errno == EINTR || waiting.interrupted();
+  const bool interrupted = read_interrupted || errno == EINTR || waiting.interrupted();
   if (line.kind == Line::Kind::kText || !interrupted) return line;
   // libedit's handler sends the signal again, and another thread may take it late. It would then
   // stop the next statement.

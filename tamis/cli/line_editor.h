@@ -1,9 +1,9 @@
 // LineEditor: reads lines from the terminal, with editing, completion and a history. A thin layer
 // over libedit, whose state is global: one LineEditor at a time.
 //
-// Text is UTF-8 in every locale. libedit drops each byte that is no character of the locale, so
-// C.UTF-8 is used where no locale is set. Where the locale has another encoding, lines are read
-// without editing.
+// Text is UTF-8 in every locale: C.UTF-8 is used where no locale is set. Bytes that are not UTF-8,
+// and zero bytes, show as U+FFFD. Where the locale has another encoding, lines are read without
+// editing, and their bytes are as they came.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,7 @@ class LineEditor {
   struct Line {
     enum class Kind { kText, kInterrupted, kEnd } kind = Kind::kEnd;
     std::string text;
+    bool replaced = false;  // U+FFFD in the text stands for bytes that are not UTF-8, or are zero
   };
 
   explicit LineEditor(Options options);

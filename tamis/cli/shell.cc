@@ -79,6 +79,18 @@ Status CheckText(const std::string& statement) {
                          " is zero; it must be UTF-8 (not UTF-16), and zero bytes are char(0)");
 }
 
+Status BytesReplaced() {
+  return InvalidArgument(
+      "cannot run the statement: a U+FFFD in it stands for bytes that are not UTF-8, or are zero; "
+      "write it in UTF-8, other bytes as x'ff', and zero bytes as char(0)");
+}
+
+// A zero byte does not end the statement.
+bool IsComplete(std::string statement) {
+  std::ranges::replace(statement, '\0', ' ');
+  return sqlite3_complete(statement.c_str()) != 0;
+}
+
 std::string HistoryFile() {
   const char* home = std::getenv("HOME");
   return home == nullptr ? std::string() : std::string(home) + "/.tamis_history";
@@ -234,6 +246,7 @@ void Shell::Interact() {
   const InterruptScope interrupt(&connection_->session()->cancelled);
   const Names sql_words = SqlWords();
   std::string statement;
+  bool replaced = false;  // not all of its bytes are in `statement`
   LineEditor editor(
       {.history_file = HistoryFile(),
        .complete = [&](std::string_view line, std::string_view word) {
@@ -250,20 +263,25 @@ void Shell::Interact() {
     if (line.kind == LineEditor::Line::Kind::kEnd) break;
     if (line.kind == LineEditor::Line::Kind::kInterrupted) {
       statement.clear();
+      replaced = false;
       continue;
     }
     if (statement.empty() && line.text.empty()) continue;
     statement += line.text;
+    replaced = replaced || line.replaced;
     const bool command = statement[0] == '.';
-    if (!command && !sqlite3_complete(statement.c_str())) {
+    if (!command && !IsComplete(statement)) {
       statement += "\n";
       continue;
     }
-    editor.Remember(statement);
-    if (Status status = Run(statement); !status.ok()) Report(status);
+    // The history would give the statement back as if it had been typed with U+FFFD.
+    if (!replaced) editor.Remember(statement);
+    const Status status = replaced ? BytesReplaced() : Run(statement);
+    if (!status.ok()) Report(status);
     statement.clear();
+    replaced = false;
   }
-  if (!statement.empty()) editor.Remember(statement);
+  if (!statement.empty() && !replaced) editor.Remember(statement);
 }
 
 }  // namespace tamis

@@ -4,11 +4,13 @@
 usage: shell_test.py TAMIS
 """
 
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -68,7 +70,7 @@ class Shell:
         os.kill(self.process, signal.SIGINT)
 
     def run(self, line):
-        self.type(line + "\n")
+        self.type((line if isinstance(line, bytes) else line.encode()) + b"\n")
         return self.await_prompt()
 
     def leave(self):
@@ -257,6 +259,40 @@ class ShellTest(unittest.TestCase):
         self.assertEqual(shell.leave(), 0)
         shell = self.start(home)
         self.assertIn(b"was kept", shell.run("SELECT 'was ' || a AS v FROM t;"))
+        self.assertEqual(shell.leave(), 0)
+
+    def test_typed_statements_with_bytes_that_are_not_utf8_or_zero_are_refused(self):
+        for bad in (b"caf\xe9", b"\xff", b"a\x00b", b"\xe9\xc3\xa9", b"\xf0\x9f\x90", b"\xc0\x80"):
+            with self.subTest(bad):
+                shell = self.start()
+                self.assertIn(b"UTF-8", shell.run(b"SELECT 'ran ' || '" + bad + b"';"))
+                # So is the whole of a statement of several lines.
+                shell.type(b"SELECT '" + bad + b"',\n")
+                shell.await_output(b"...> ")
+                shown = shell.run("'more' || 1;")
+                self.assertIn(b"UTF-8", shown)
+                self.assertNotIn(b"more1", shown)
+                # The next statement runs, and so does one whose wrong bytes were deleted.
+                self.assertIn(b"next2", shell.run("SELECT 'next' || 2;"))
+                shell.type(b"\xff")
+                shell.await_output("\ufffd".encode())
+                self.assertIn(b"deleted3", shell.run(b"\x7fSELECT 'deleted' || 3;"))
+                self.assertIn("\ufffd4".encode(), shell.run("SELECT '\ufffd' || 4;"))
+                self.assertEqual(shell.leave(), 0)
+                self.assertNotIn(b"more", self.history())
+
+    def test_keys_work_after_the_window_has_changed_its_size(self):
+        shell = self.start()
+        for width in (60, 100, 40):
+            shell.type("SELECT 'size ' ||")
+            shell.await_output(b"||")
+            for more in range(3):
+                fcntl.ioctl(shell.terminal, termios.TIOCSWINSZ, struct.pack("4H", 30, width + more, 0, 0))
+            self.assertIn(b"size %d" % width, shell.run(f" {width};"))
+        shell.type("SELECT 'dropped'")
+        shell.await_output(b"dropped'")
+        shell.interrupt()
+        shell.await_prompt()
         self.assertEqual(shell.leave(), 0)
 
     def test_statements_that_are_not_utf8_are_refused(self):
