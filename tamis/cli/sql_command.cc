@@ -79,8 +79,7 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
               {.format = *format, .explain = options.explain, .echo = options.echo});
   if (interactive) {
     shell.Interact();
-    (void)Report((*connection)->CheckCommitted());
-    return kExitOk;
+    return Report((*connection)->CheckCommitted());
   }
   const InterruptScope interrupt(&(*connection)->session()->cancelled);
   if (!options.statements.empty()) {

@@ -295,6 +295,17 @@ class ShellTest(unittest.TestCase):
         shell.await_prompt()
         self.assertEqual(shell.leave(), 0)
 
+    def test_a_session_that_ends_in_a_transaction_fails(self):
+        shell = self.start()
+        shell.run("BEGIN;")
+        shell.run("INSERT INTO cities(city) VALUES ('lost');")
+        self.assertEqual(os.waitstatus_to_exitcode(shell.leave()), 1)
+        shell = self.start()
+        self.assertIn(b"(0 rows)", shell.run("SELECT * FROM cities;"))
+        # A statement that failed before does not make the session fail.
+        self.assertIn(b"no such table", shell.run("SELECT * FROM nowhere;"))
+        self.assertEqual(shell.leave(), 0)
+
     def test_statements_that_are_not_utf8_are_refused(self):
         for statement in (b"SELECT '\xe9';", "SELECT 1;".encode("utf-16-le")):
             done = subprocess.run([TAMIS, "--store", os.path.join(self.directory.name, "store"), "sql"],
