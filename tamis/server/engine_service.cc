@@ -10,7 +10,7 @@
 #include "tamis/base/exception_status.h"
 #include "tamis/remote/messages.h"
 #include "tamis/server/problem.h"
-#include "tamis/server/worker_threads.h"
+#include "tamis/server/streamed_call.h"
 
 namespace tamis::server {
 namespace {
@@ -22,22 +22,14 @@ constexpr uint64_t kMostGroups = 1 << 16;
 
 }  // namespace
 
-// One operation, from its request to the end of its answer. Its steps run on the workers, one at a
-// time; it keeps itself alive through what it waits for.
-class EngineService::Operation : public RunningStatement {
+// One operation.
+class EngineService::Operation : public StreamedCall {
  public:
   Operation(EngineService* service, Call call)
-      : service_(service),
-        exchange_(std::move(call.exchange)),
+      : StreamedCall(std::move(call.exchange), std::string(kRemoteContentType), service->workers_,
+                     service->statements_),
+        service_(service),
         table_(call.parameters.at("table")) {}
-  ~Operation() override { service_->statements_->Remove(this); }
-
-  void Start() {
-    exchange_->OnDisconnect([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->Cancel(Cancelled("the client has disconnected"));
-    });
-    Continue([this] { Run(); });
-  }
 
   // Instead of Start.
   virtual void Refuse(const Status& why) {
@@ -45,30 +37,10 @@ class EngineService::Operation : public RunningStatement {
     exchange_->Send(Problem(why));
   }
 
-  void Cancel(const Status& why) override {
-    std::lock_guard lock(mutex_);
-    if (why_cancelled_.ok()) why_cancelled_ = why;
-    cancelled_ = true;
-  }
-  void Cut() override { exchange_->Abort(); }
-
  protected:
-  virtual void Run() = 0;
   virtual std::string ErrorPart(const Status& status) const = 0;
   // The search so far; null: none was begun.
   virtual const Explain* explain() const { return nullptr; }
-
-  template <class Step>
-  void Continue(Step step) {
-    service_->workers_->Post([self = shared_from_this(), this, step] {
-      const TraceScope trace(exchange_->request().Trace());
-      const Status status = WithoutExceptions([&]() -> Status {
-        step();
-        return Status::Ok();
-      });
-      if (!status.ok()) Fail(status);
-    });
-  }
 
   Status Parse(google::protobuf::MessageLite* message) const {
     if (message->ParseFromString(exchange_->request().body)) return Status::Ok();
@@ -87,30 +59,14 @@ class EngineService::Operation : public RunningStatement {
   }
   Duration TimeOf(Duration wanted) const { return std::min<Duration>(wanted, service_->max_time_); }
 
-  template <class Then>
-  void SendPart(std::string part, Then then) {
-    if (!std::exchange(has_begun_, true)) {
-      exchange_->Begin({.content_type = std::string(kRemoteContentType)});
-    }
-    exchange_->Write(std::move(part), [self = shared_from_this(), this, then](bool sent) {
-      Continue([then, sent] { then(sent); });
-    });
-  }
-  void SendLast(std::string part) {
-    SendPart(std::move(part), [this](bool sent) { sent ? exchange_->End() : exchange_->Abort(); });
-  }
-
-  void Fail(Status status) {
+  void Fail(Status status) override {
     {
       std::lock_guard lock(mutex_);
       if (!why_cancelled_.ok() && status.code() == StatusCode::kCancelled) status = why_cancelled_;
     }
-    Ended(status.code() == StatusCode::kDeadlineExceeded ? "timed out"
-          : status.code() == StatusCode::kCancelled      ? "cancelled"
-                                                         : "failed",
-          0);
-    if (!has_begun_) return exchange_->Send(Problem(status));
-    SendPart(ErrorPart(status), [this](bool) { exchange_->Abort(); });
+    Ended(OutcomeOf(status), 0);
+    if (!has_begun()) return exchange_->Send(Problem(status));
+    SendErrorPart(ErrorPart(status));
   }
   void Ended(const std::string& outcome, uint64_t rows) {
     if (std::exchange(ended_, true)) return;
@@ -119,15 +75,13 @@ class EngineService::Operation : public RunningStatement {
   }
 
   EngineService* const service_;
-  const ExchangePtr exchange_;
   const std::string table_;
   std::atomic<bool> cancelled_ = false;
 
  private:
-  bool has_begun_ = false;
+  void Interrupt() override { cancelled_ = true; }
+
   bool ended_ = false;
-  std::mutex mutex_;
-  Status why_cancelled_;
 };
 
 class EngineService::SearchOperation final : public Operation {

@@ -11,7 +11,7 @@
 #include "tamis/server/json_body.h"
 #include "tamis/server/json_rows.h"
 #include "tamis/server/problem.h"
-#include "tamis/server/worker_threads.h"
+#include "tamis/server/streamed_call.h"
 
 namespace tamis::server {
 namespace {
@@ -106,50 +106,22 @@ std::string LineOf(const std::vector<Explain>& searches) {
 
 }  // namespace
 
-// One statement, from its request to the end of its answer. Its steps run on the workers, one at a
-// time; it keeps itself alive through what it waits for.
-class SqlService::Statement final : public RunningStatement {
+// One statement.
+class SqlService::Statement final : public StreamedCall {
  public:
   Statement(SqlService* service, ExchangePtr exchange)
-      : service_(service), exchange_(std::move(exchange)) {}
+      : StreamedCall(std::move(exchange), kStreamType, service->workers_, service->statements_),
+        service_(service) {}
   ~Statement() override {
     if (deadline_) service_->deadlines_.Cancel(*deadline_);
-    service_->statements_->Remove(this);
   }
 
-  void Start() {
-    exchange_->OnDisconnect([weak = Weak()] {
-      if (const auto self = weak.lock()) self->Cancel(Cancelled("the client has disconnected"));
-    });
-    Continue([this] { Prepare(); });
-  }
-
-  void Cancel(const Status& why) override {
-    std::lock_guard lock(mutex_);
-    if (cancelled_.ok()) cancelled_ = why;
+ private:
+  void Interrupt() override {
     if (database_ != nullptr) database_->Interrupt();
   }
 
-  void Cut() override { exchange_->Abort(); }
-
- private:
-  std::shared_ptr<Statement> Self() {
-    return std::static_pointer_cast<Statement>(shared_from_this());
-  }
-  std::weak_ptr<Statement> Weak() { return Self(); }
-  template <class Step>
-  void Continue(Step step) {
-    service_->workers_->Post([self = Self(), step] {
-      const TraceScope trace(self->exchange_->request().Trace());
-      const Status status = WithoutExceptions([&]() -> Status {
-        step();
-        return Status::Ok();
-      });
-      if (!status.ok()) self->Fail(status);
-    });
-  }
-
-  void Prepare() {
+  void Run() override {
     is_stream_ = exchange_->request().Header("accept").find(kStreamType) != std::string::npos;
     auto request = ParseRequest(exchange_->request().body);
     if (!request.ok()) return Fail(request.status());
@@ -172,7 +144,7 @@ class SqlService::Statement final : public RunningStatement {
     }
     const auto time = std::min(service_->options_.max_time,
                                request_.timeout.value_or(service_->options_.max_time));
-    deadline_ = service_->deadlines_.Add(time, [weak = Weak(), time] {
+    deadline_ = service_->deadlines_.Add(time, [weak = weak_from_this(), time] {
       if (const auto self = weak.lock()) {
         self->Cancel(DeadlineExceeded("the statement was ended after " +
                                       std::to_string(time.count()) +
@@ -207,7 +179,7 @@ class SqlService::Statement final : public RunningStatement {
     {
       std::lock_guard lock(mutex_);
       database_ = *std::move(taken);
-      if (!cancelled_.ok()) return cancelled_;
+      if (!why_cancelled_.ok()) return why_cancelled_;
     }
     database_->session()->explained_regions = request_.explain_regions ? kExplainedRegions : 0;
     auto statement = database_->Prepare(request_.sql);
@@ -241,7 +213,7 @@ class SqlService::Statement final : public RunningStatement {
       ++rows_;
       if (is_stream_) {
         if (out_.size() >= kPartBytes || std::chrono::steady_clock::now() - begun >= kPartTime) {
-          return SendPart([this](bool sent) {
+          return SendPart(std::exchange(out_, {}), [this](bool sent) {
             if (!sent) return Fail(Cancelled("the client takes no rows"));
             Step();
           });
@@ -252,17 +224,6 @@ class SqlService::Statement final : public RunningStatement {
             " bytes; ask for a stream (Accept: application/x-ndjson) or fewer rows"));
       }
     }
-  }
-
-  template <class Then>
-  void SendPart(Then then) {
-    if (!has_begun_) {
-      has_begun_ = true;
-      exchange_->Begin({.content_type = kStreamType});
-    }
-    exchange_->Write(std::exchange(out_, {}), [self = Self(), then](bool sent) {
-      self->Continue([then, sent] { then(sent); });
-    });
   }
 
   // The last line of a stream, or the last members of a document.
@@ -298,17 +259,17 @@ class SqlService::Statement final : public RunningStatement {
     if (!is_stream_) return exchange_->Send({.body = out_ + "]," + trailer + "}\n"});
     out_ += "{" + trailer + "}\n";
     // A whole stream in one piece is sent in one piece.
-    if (!has_begun_) {
+    if (!has_begun()) {
       return exchange_->Send({.content_type = kStreamType, .body = std::move(out_)});
     }
-    SendPart([this](bool sent) { sent ? exchange_->End() : exchange_->Abort(); });
+    SendLast(std::move(out_));
   }
 
-  void Fail(Status status) {
+  void Fail(Status status) override {
     {
       std::lock_guard lock(mutex_);
-      if (!cancelled_.ok() && status.code() == StatusCode::kCancelled) {
-        status = MayHaveChanged() ? status.WithContext(cancelled_.message()) : cancelled_;
+      if (!why_cancelled_.ok() && status.code() == StatusCode::kCancelled) {
+        status = MayHaveChanged() ? status.WithContext(why_cancelled_.message()) : why_cancelled_;
       }
     }
     // A change is not to be sent again when a part may stand.
@@ -317,13 +278,11 @@ class SqlService::Statement final : public RunningStatement {
     if (MayHaveChanged() && retried) {
       status = DeadlineExceeded(status.message() + "; a change may have been made");
     }
-    End(status.code() == StatusCode::kDeadlineExceeded ? "timed out"
-        : status.code() == StatusCode::kCancelled      ? "cancelled"
-                                                       : "failed");
-    if (!has_begun_) return exchange_->Send(Problem(status));
+    End(OutcomeOf(status));
+    if (!has_begun()) return exchange_->Send(Problem(status));
     const int http_status = HttpStatusOf(status.code());
     out_ += "{\"error\":" + ProblemText(http_status, status) + "}\n";
-    SendPart([this](bool) { exchange_->Abort(); });
+    SendErrorPart(std::move(out_));
   }
 
   bool MayHaveChanged() const {
@@ -352,11 +311,9 @@ class SqlService::Statement final : public RunningStatement {
   }
 
   SqlService* const service_;
-  const ExchangePtr exchange_;
   SqlRequest request_;
   bool is_stream_ = false;
   bool was_kept_ = false;
-  bool has_begun_ = false;
   bool ended_ = false;
   bool more_rows_ = false;
   uint64_t max_rows_ = 0;
@@ -367,9 +324,7 @@ class SqlService::Statement final : public RunningStatement {
   std::optional<Deadlines::Id> deadline_;
   sqlite3_stmt* statement_ = nullptr;
 
-  std::mutex mutex_;
-  std::unique_ptr<SqlDatabase> database_;
-  Status cancelled_;  // why, once it is
+  std::unique_ptr<SqlDatabase> database_;  // replaced with mutex_
 };
 
 SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers,
