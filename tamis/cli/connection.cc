@@ -1,5 +1,6 @@
 #include "tamis/cli/connection.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tamis/cli/interrupt.h"
@@ -117,12 +118,22 @@ bool Connection::HasTablesOfItsOwn() const {
   return found;
 }
 
+// Whether the statement calls a function that is rewritten: to find its end may take long.
+bool Connection::MayBeRewritten(const std::string& statement) {
+  const auto words = SqlWords(statement, statement.size());
+  if (words.empty() || words[0] != "SELECT") return false;
+  static constexpr const char* kFunctions[] = {"LOWER", "COUNT", "SUM", "TOTAL",
+                                               "AVG",   "MIN",   "MAX"};
+  return std::ranges::any_of(kFunctions, [&](const char* function) {
+    return std::ranges::find(words, function) != words.end();
+  });
+}
+
 std::optional<std::string> Connection::RewriteFirst(const char** text) const {
   // A script may be long: it is looked at up to its first semicolon.
   const std::string begin(*text, std::strcspn(*text, ";"));
   session_->aggregated_by_sqlite.clear();
-  const bool is_select = SqlWords(begin, 1) == std::vector<std::string>{"SELECT"};
-  if (session_->engine == nullptr || !is_select) return std::nullopt;
+  if (session_->engine == nullptr || !MayBeRewritten(begin)) return std::nullopt;
   const std::string_view first = FirstStatement(*text);
   const bool in_transaction = sqlite3_get_autocommit(db_) == 0;
   auto rewritten =

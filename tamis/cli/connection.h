@@ -72,6 +72,7 @@ class Connection {
   Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   bool HasTablesOfItsOwn() const;
+  static bool MayBeRewritten(const std::string& statement);
   bool IsRolledBack(const char* statement, const Status& status) const;
   Status LastError(int rc) const;
   // Returns the text to append to SQLite's `message`; empty unless the cluster hides tables from
