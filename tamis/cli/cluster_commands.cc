@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
@@ -217,7 +218,7 @@ Status ShowStatus(Connection* connection, const Options& options) {
   const auto live =
       std::ranges::count_if(servers, [](const auto& server) { return server["state"] == "live"; });
   const auto& known = status["coordinator"];
-  fmt::print("store    {}\n", status["store"].get<std::string>());
+  fmt::print("store    {}\n", TerminalText(status["store"].get<std::string>()));
   fmt::print("servers  {}, {} live\n", servers.size(), live);
   for (const auto& server : servers) {
     fmt::print(
@@ -245,13 +246,13 @@ Status ShowStatus(Connection* connection, const Options& options) {
       Number(known["filters_coarse"]));
   for (const auto& table : status["tables"]) {
     fmt::print("table    {}: {} regions, {}, {} columns, {} indexes\n",
-               table["name"].get<std::string>(), Number(table["regions"]),
+               TerminalText(table["name"].get<std::string>()), Number(table["regions"]),
                Megabytes(table["size_bytes"]), Number(table["columns"]), Number(table["indexes"]));
     for (const auto& index : table["indexes_to_fit"]) {
       fmt::print(
           "         values of index {1} have outgrown its cells; tamis index ranges {0} {1} fits "
           "them again\n",
-          table["name"].get<std::string>(), index.get<std::string>());
+          TerminalText(table["name"].get<std::string>()), TerminalText(index.get<std::string>()));
     }
   }
   return Status::Ok();
@@ -264,7 +265,7 @@ Status RunCheck(Connection* connection, const Options& options) {
       const JobInfo job,
       connection->session()->Run({.kind = JobSpec::Kind::kCheck, .table = options.table}));
   const CheckReport& report = job.check;
-  std::fputs(report.ToString().c_str(), stdout);
+  std::fputs(TerminalText(report.ToString()).c_str(), stdout);
   if (report.ok()) return Status::Ok();
   return DataLoss("table \"" + options.table + "\": " + report.Summary() +
                   "; tamis index rebuild " + options.table +

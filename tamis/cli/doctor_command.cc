@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 
@@ -62,7 +63,8 @@ int Doctor(const Invocation& invocation, bool json) {
   for (const auto kind : {Finding::Kind::kFine, Finding::Kind::kNote, Finding::Kind::kToDo}) {
     for (const Finding& finding : *found) {
       if (finding.kind != kind) continue;
-      fmt::print("{:<6} {} {}\n", NameOf(kind), Together(finding.subjects), finding.text);
+      fmt::print("{:<6} {} {}\n", NameOf(kind), TerminalText(Together(finding.subjects)),
+                 TerminalText(finding.text));
     }
   }
   return fine ? kAllFine : kSomethingToDo;

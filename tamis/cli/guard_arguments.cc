@@ -4,10 +4,12 @@
 
 #include <cstdio>
 
+#include "tamis/base/terminal_text.h"
+
 namespace tamis {
 
 void GuardArguments::Say(const std::string& text) const {
-  if (!quiet) fmt::print(stderr, "{}\n", text);
+  if (!quiet) fmt::print(stderr, "{}\n", TerminalText(text));
 }
 
 Result<RedisConnection> GuardArguments::Open() const {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/value_sample.h"
 
@@ -164,7 +165,8 @@ Status Importer::Bad(uint64_t line, const Status& status, bool go_on) {
   if (!options_.skip_bad) {
     return InvalidArgument(bad.message() + " (--on-error skip leaves bad records out)");
   }
-  if (number <= kReportedErrors) std::fprintf(stderr, "skipped: %s\n", bad.message().c_str());
+  if (number <= kReportedErrors)
+    std::fprintf(stderr, "skipped: %s\n", TerminalText(bad.message()).c_str());
   if (number == kReportedErrors) std::fputs("further bad records are only counted\n", stderr);
   return Status::Ok();
 }

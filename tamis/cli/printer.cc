@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/base/utf8.h"
 #include "tamis/table/value.h"
 
@@ -18,20 +19,18 @@ size_t Width(std::string_view text) {
 }
 
 // Line ends and other control characters would break the table.
-std::string OneLine(std::string text) {
+std::string OneLine(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += '?';
     } else {
       out += c;
     }
   }
-  return out;
+  return TerminalText(out);
 }
 
 std::string CsvField(std::string_view text) {
@@ -105,7 +104,10 @@ void Printer::Begin(const std::vector<std::string>& columns) {
   waiting_.clear();
   header_printed_ = false;
   widths_.clear();
-  for (const std::string& column : columns) widths_.push_back(Width(column));
+  if (format_ == Format::kTable || format_ == Format::kLine) {
+    for (std::string& column : columns_) column = OneLine(column);
+  }
+  for (const std::string& column : columns_) widths_.push_back(Width(column));
   if (format_ == Format::kJson) std::fputs("[", out_);
   if (format_ == Format::kCsv) {
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -121,7 +123,7 @@ void Printer::Row(std::vector<Cell> cells) {
     case Format::kTable:
       for (size_t i = 0; i < cells.size(); ++i) {
         Cell& cell = cells[i];
-        cell.text = cell.type == SQLITE_NULL ? "NULL" : OneLine(std::move(cell.text));
+        cell.text = cell.type == SQLITE_NULL ? "NULL" : OneLine(cell.text);
         if (!header_printed_) widths_[i] = std::max(widths_[i], Width(cell.text));
       }
       if (header_printed_) {
@@ -152,7 +154,7 @@ void Printer::Row(std::vector<Cell> cells) {
       for (size_t i = 0; i < cells.size(); ++i) {
         std::fprintf(out_, "%*s%s = ", static_cast<int>(width - Width(columns_[i])), "",
                      columns_[i].c_str());
-        Print(cells[i].type == SQLITE_NULL ? "NULL" : cells[i].text);
+        Print(cells[i].type == SQLITE_NULL ? "NULL" : TerminalText(cells[i].text));
         Print("\n");
       }
       break;

@@ -15,11 +15,11 @@
 namespace tamis {
 
 enum class Format {
-  kTable,  // aligned columns; the first 1,000 rows settle the widths
+  kTable,  // aligned columns; the first 1,000 rows settle the widths; TerminalText
   kCsv,    // RFC 4180 with a header; NULL is empty, empty text is ""
   kJson,   // an array of objects, one a line; bytes as 0x-prefixed hexadecimal text
   kJsonl,  // the same objects without the array
-  kLine,   // "column = value" lines, an empty line between rows
+  kLine,   // "column = value" lines, an empty line between rows; TerminalText
 };
 
 Result<Format> ParseFormat(std::string_view name);

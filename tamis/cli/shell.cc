@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/base/utf8.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/line_editor.h"
@@ -103,7 +104,8 @@ Status Shell::Run(const std::string& text) {
   if (begin == std::string::npos) return Status::Ok();
   TAMIS_RETURN_IF_ERROR(CheckText(text));
   if (options_.echo) {
-    std::printf("\n%s\n", text.substr(begin, text.find_last_not_of(" \n") + 1 - begin).c_str());
+    const std::string shown = text.substr(begin, text.find_last_not_of(" \n") + 1 - begin);
+    std::printf("\n%s\n", TerminalText(shown).c_str());
   }
   if (!connection_->CheckStore().ok() && TableStatements::MakesTable(text)) {
     TAMIS_RETURN_IF_ERROR(connection_->MakeStore());
@@ -118,7 +120,7 @@ Status Shell::RunSql(const std::string& sql) {
       connection_->Run(sql, printer.Sink(), options_.explain ? &searches : nullptr));
   if (!searches.empty()) {
     const Explain sum = SumOf(searches);
-    std::printf("-- %s\n", sum.ToLine().c_str());
+    std::printf("-- %s\n", TerminalText(sum.ToLine()).c_str());
     total_.Add(sum);
     searches_ += searches.size();
   }
@@ -152,7 +154,8 @@ Status Shell::RunCommand(const std::string& line) {
     TAMIS_ASSIGN_OR_RETURN(const auto tables, connection_->session()->Tables());
     for (const TableSchema& table : tables) {
       if (!argument.empty() && table.name != argument) continue;
-      std::printf("%s\n", (command == ".tables" ? table.name : table.ToString()).c_str());
+      const std::string shown = command == ".tables" ? table.name : table.ToString();
+      std::printf("%s\n", TerminalText(shown).c_str());
     }
   } else if (command == ".total") {
     PrintTotal();
@@ -256,7 +259,7 @@ void Shell::Interact() {
   std::printf("%s: .help for help, a semicolon ends a statement\n",
               connection_->store_name().c_str());
   if (Status status = connection_->CheckStore(); !status.ok()) {
-    std::printf("%s\n", status.message().c_str());
+    std::printf("%s\n", TerminalText(status.message()).c_str());
   }
   while (!quit_) {
     const LineEditor::Line line = editor.Read(statement.empty() ? "tamis> " : "  ...> ");

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/interrupt.h"
@@ -114,12 +115,12 @@ int RunExplain(const Invocation& invocation, const std::string& statement, bool 
     std::cout << "the statement searches no table of the store\n";
     return kExitOk;
   }
-  std::cout << sum.ToText();
+  std::cout << TerminalText(sum.ToText());
   constexpr size_t kShown = 20;
   if (searches->size() > 1) {
     std::cout << "\n" << searches->size() << " searches:\n";
     for (size_t i = 0; i < std::min(kShown, searches->size()); ++i) {
-      std::cout << "  " << (*searches)[i].ToLine() << "\n";
+      std::cout << "  " << TerminalText((*searches)[i].ToLine()) << "\n";
     }
     if (searches->size() > kShown) {
       std::cout << "  ... and " << searches->size() - kShown << " more (--json shows all)\n";

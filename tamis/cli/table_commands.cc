@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/table_options.h"
@@ -34,17 +35,18 @@ struct Options {
 
 Status ListTables(Connection* connection, const Options&) {
   TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Tables());
-  for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
+  for (const TableSchema& table : tables) std::printf("%s\n", TerminalText(table.name).c_str());
   const auto unnamed = connection->session()->Change<std::vector<std::string>>(
       [](ClusterAdmin& admin, auto done) { admin.ListUnnamedTables(std::move(done)); });
   TAMIS_RETURN_IF_ERROR(unnamed.status());
-  for (const std::string& text : *unnamed) std::fprintf(stderr, "tamis: %s\n", text.c_str());
+  for (const std::string& text : *unnamed)
+    std::fprintf(stderr, "tamis: %s\n", TerminalText(text).c_str());
   return Status::Ok();
 }
 
 Status DescribeTable(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
-  std::printf("%s\n", schema->ToString().c_str());
+  std::printf("%s\n", TerminalText(schema->ToString()).c_str());
   return Status::Ok();
 }
 
@@ -85,9 +87,11 @@ Status ListIndexes(Connection* connection, const Options& options) {
                                   ? fmt::format("ready, {} entries", progress.entries)
                                   : fmt::format("being built, {} of {} regions ready",
                                                 progress.complete, progress.regions);
-    fmt::print("{}.{} ({}){}{}, fpr {}, {} values a region, {}\n", schema->name, index.name,
-               columns, index.nulls == IndexNulls::kSkip ? " without NULL" : "", more, index.fpr,
-               index.expected_values, state);
+    const std::string line =
+        fmt::format("{}.{} ({}){}{}, fpr {}, {} values a region, {}\n", schema->name, index.name,
+                    columns, index.nulls == IndexNulls::kSkip ? " without NULL" : "", more,
+                    index.fpr, index.expected_values, state);
+    fmt::print("{}", TerminalText(line));
   }
   return Status::Ok();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/base/terminal_text.h"
 #include "tamis/base/utf8.h"
 
 namespace tamis {
@@ -22,10 +23,12 @@ std::string ShownKey(std::string_view key) {
       text += "\\t";
     } else if (c == '\0') {
       text += "\\0";
-    } else if ((c >= 0 && c < ' ') || c == '\x7f' || (c < 0 && !is_text)) {
+    } else if (IsTerminalControl(key.substr(at, size)) || (c < 0 && !is_text)) {
       constexpr char kDigits[] = "0123456789abcdef";
-      const auto byte = static_cast<unsigned char>(c);
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+      for (const char part : key.substr(at, size)) {
+        const auto byte = static_cast<unsigned char>(part);
+        text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+      }
     } else {
       text += key.substr(at, size);
     }

@@ -391,6 +391,32 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("delete", "x", "0.1", "2026-01-02 03:04:05.5")
         self.assertEqual(self.sql("SELECT * FROM x"), [])
 
+    def test_control_characters_do_not_reach_a_terminal(self):
+        self.run_tamis("sql", "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT)")
+        for control in ("\x1b", "\x07", "\b", "\x7f", "\u0080", "\u009b", "\u009f", "\u202a", "\u202e",
+                        "\u2066", "\u2069"):
+            with self.subTest(control):
+                value = f"a{control}31mb"
+                self.run_tamis("sql", f"INSERT OR REPLACE INTO t VALUES (1, '{value}')")
+                select = ["sql", f'SELECT v AS "{value}" FROM t']
+                for shown in (self.run_tamis(*select), self.run_tamis(*select, "--format", "line"),
+                              self.run_tamis("sql", f'SELECT * FROM "{value}"', expect=1),
+                              self.run_tamis("sql", "--echo", f"SELECT '{value}'"),
+                              self.run_tamis("table", "describe", value, expect=1)):
+                    self.assertIn("a?31mb", shown)
+                    self.assertNotIn(control, shown)
+                # Programs read these.
+                self.assertIn(value, self.run_tamis(*select, "--format", "csv"))
+                self.assertEqual(json.loads(self.run_tamis(*select, "--format", "json")), [{value: value}])
+        where = "v = 'a\u009bb'"
+        self.run_tamis("index", "create", "t", "marked", "v", "--where", where)
+        for shown in (self.run_tamis("table", "describe", "t"), self.run_tamis("index", "list", "t"),
+                      self.run_tamis("sql", stdin=".schema t\n")):
+            self.assertIn("v = 'a?b'", shown)
+            self.assertNotIn("\u009b", shown)
+        lines = self.run_tamis("sql", "--format", "line", "SELECT 'one' || char(10) || 'two' AS v")
+        self.assertEqual(lines, "v = one\ntwo\n")
+
     def test_rows_are_printed_in_each_format(self):
         self.import_people()
         statement = "SELECT 1 AS a, NULL AS b, 'x''y' AS c, x'00ff' AS d, 1.5 AS e"
@@ -409,7 +435,7 @@ class ProgramTest(unittest.TestCase):
         self.import_people()
         statement = "SELECT 'a' || char(0) || 'b' AS t"
         self.assertEqual(self.run_tamis("sql", "--format", "csv", statement), "t\na\0b\n")
-        self.assertEqual(self.run_tamis("sql", "--format", "line", statement), "t = a\0b\n")
+        self.assertEqual(self.run_tamis("sql", "--format", "line", statement), "t = a?b\n")
         self.assertEqual(self.sql(statement), [{"t": "a\0b"}])
 
     def test_sql_from_a_pipe(self):
