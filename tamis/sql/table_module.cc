@@ -529,11 +529,30 @@ Status Apply(Table* table, Change change) {
   return Status::Ok();
 }
 
+// INSERT OR IGNORE ... RETURNING is running. SQLite would return the rows that are not inserted,
+// too: it goes on to RETURNING whatever xUpdate says. A statement that writes has columns only for
+// RETURNING.
+bool IgnoresAndReturns(sqlite3* db) {
+  if (sqlite3_vtab_on_conflict(db) != SQLITE_IGNORE) return false;
+  for (sqlite3_stmt* s = sqlite3_next_stmt(db, nullptr); s; s = sqlite3_next_stmt(db, s)) {
+    if (sqlite3_stmt_busy(s) != 0 && sqlite3_stmt_readonly(s) == 0 && sqlite3_column_count(s) > 0 &&
+        sqlite3_strlike("%ignore%", sqlite3_sql(s), 0) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // xUpdate: one INSERT, UPDATE or DELETE of a row. Puts the write into the buffer, which xSync
 // sends; outside of a transaction a full batch is sent at once.
 int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) {
   Table* table = TableOf(vtab);
   if (table->session->dry_run) return SQLITE_OK;
+  if (IgnoresAndReturns(table->db)) {
+    return Fail(vtab, SQLITE_ERROR,
+                "RETURNING is not available for INSERT OR IGNORE on tables of a store: it would "
+                "return rows that are not inserted, too");
+  }
   auto change = ReadChange(table, argc, argv);
   if (!change.ok()) {
     const bool mismatch = change.status().code() == StatusCode::kInvalidArgument;
