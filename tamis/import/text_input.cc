@@ -103,7 +103,8 @@ class GzipSource : public ByteSource {
       }
       if (!inside_) {  // a file may be several, one after the other
         constexpr Bytef kFirstByte = 0x1f;
-        if (*stream_.next_in != kFirstByte) {
+        if (members_ > 0 && SkipPadding()) continue;
+        if (padded_ || *stream_.next_in != kFirstByte) {
           return DataLoss("the gzip data is followed by bytes that are no gzip data");
         }
         inflateReset(&stream_);
@@ -112,6 +113,7 @@ class GzipSource : public ByteSource {
       const int done = inflate(&stream_, Z_NO_FLUSH);
       if (done == Z_STREAM_END) {
         inside_ = false;
+        ++members_;
       } else if (done != Z_OK && done != Z_BUF_ERROR) {
         return DataLoss("the gzip data is damaged");
       }
@@ -120,10 +122,23 @@ class GzipSource : public ByteSource {
   }
 
  private:
+  // Zero bytes may follow the last member: tapes and block devices fill their blocks with them.
+  // True: nothing else is left of the piece.
+  bool SkipPadding() {
+    while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+      padded_ = true;
+    }
+    return stream_.avail_in == 0;
+  }
+
   const std::unique_ptr<ByteSource> source_;
   z_stream stream_ = {};
   bool ready_ = false;
-  bool inside_ = false;  // inside of a member
+  bool inside_ = false;   // inside of a member
+  uint64_t members_ = 0;  // that ended
+  bool padded_ = false;   // zero bytes came after the last member
   char packed_[kPiece];
 };
 

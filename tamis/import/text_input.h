@@ -1,7 +1,7 @@
 // TextInput: the text of a stream as UTF-8, whatever the stream is packed and written in.
 //
-//   gzip, zstd   are unpacked (zlib, libzstd), also one in the other; bzip2, xz, lz4 and zip are
-//                refused by name
+//   gzip, zstd   are unpacked (zlib, libzstd), also one in the other; zero bytes behind gzip data
+//                are padding; bzip2, xz, lz4 and zip are refused by name
 //   UTF-16, -32  are converted (iconv), with a byte order mark; also without one where the first
 //   two
 //                characters, in UTF-32 the first one, are ASCII

@@ -104,11 +104,22 @@ TEST(TextInputTest, FramesThatReadersSkipMayComeFirst) {
 }
 
 TEST(TextInputTest, BytesBehindPackedTextAreAnErrorThatSaysSo) {
-  for (const std::string& more : {"x"s, "garbage"s, std::string(512, '\0')}) {
+  const std::string zeros(512, '\0');
+  for (const std::string& more : {"x"s, "garbage"s, zeros + "x", zeros + Gzip("3,4\n")}) {
     EXPECT_THAT(Read(Gzip("a,b\n") + more), HasSubstr("! the gzip data is followed by"));
   }
   for (const std::string& more : {"garbage"s, std::string(512, '\0')}) {
     EXPECT_THAT(Read(Zstd("a,b\n") + more), HasSubstr("! the zstd data is followed by"));
+  }
+}
+
+TEST(TextInputTest, ZeroBytesBehindGzipDataArePadding) {
+  for (const size_t zeros : {1, 512, 200'000}) {
+    const std::string padding(zeros, '\0');
+    EXPECT_EQ(Read(Gzip("a,b\n") + padding), "a,b\n");
+    EXPECT_EQ(Read(Gzip("a,b\n") + Gzip("1,2\n") + padding), "a,b\n1,2\n");
+    const std::string cut_off = Gzip(Long()).substr(0, 1000);
+    EXPECT_THAT(Read(cut_off + padding), HasSubstr("! the gzip data"));
   }
 }
 
