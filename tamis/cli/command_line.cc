@@ -88,6 +88,13 @@ const Option& Option::Delimiter(char delimiter) const {
   return *this;
 }
 
+const Option& Option::NotEmpty() const {
+  option_->check([](const std::string& text) -> std::string {
+    return text.empty() ? "the value must not be empty" : "";
+  });
+  return *this;
+}
+
 const Option& Option::OneOf(const std::vector<std::string>& values) const {
   option_->check(CLI::IsMember(values));
   return *this;

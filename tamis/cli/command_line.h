@@ -44,6 +44,7 @@ class Option {
   const Option& ShowDefault() const;
   const Option& Expected(int least, int most) const;  // how many values
   const Option& Delimiter(char delimiter) const;      // between values in one argument
+  const Option& NotEmpty() const;
   const Option& OneOf(const std::vector<std::string>& values) const;
   const Option& InRange(int least, int most) const;
   const Option& AsSizeBytes() const;  // 64MB and the like

@@ -75,7 +75,10 @@ int RunImport(const Invocation& invocation, ImportOptions options,
   TextInput text(input->get());
   Importer importer((*connection)->session().get(), options);
   Status status = importer.Run(&text);
-  if (status.ok()) status = (*input)->status();
+  // Input that could not be read looks empty.
+  if (status.ok() || text.source_bytes() == 0) {
+    if (!(*input)->status().ok()) status = (*input)->status();
+  }
   std::fputs(importer.Summary().c_str(), stdout);
   return Report(status);
 }
@@ -96,18 +99,23 @@ void AddImportCommand(Command app, Invocation* invocation) {
                  "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
                  "standard input")
       .Required();
-  import.AddOption(
-      "--format", a->format,
-      "csv, json or jsonl (an array of objects, or one object a line), deb822; default: by "
-      "the ending of the file's name (.csv, .json, .jsonl, .ndjson, .deb822, each also "
-      "with .gz or .zst)");
-  import.AddOption("--delimiter", a->delimiter,
-                   "The delimiter of a CSV: a character, or tab; default: a comma");
+  import
+      .AddOption("--format", a->format,
+                 "csv, json or jsonl (an array of objects, or one object a line), deb822; default: "
+                 "by the ending of the file's name (.csv, .json, .jsonl, .ndjson, .deb822, each "
+                 "also with .gz or .zst)")
+      .NotEmpty();
+  import
+      .AddOption("--delimiter", a->delimiter,
+                 "The delimiter of a CSV: a character, or tab; default: a comma")
+      .NotEmpty();
   import.AddFlag("--no-header", a->no_header,
                  "The first line of the CSV is a record; columns are column_1, column_2, ... or "
                  "those of --columns");
-  import.AddOption("--columns", a->columns,
-                   "Names of all columns of the CSV in the place of its header's, such as id,name");
+  import
+      .AddOption("--columns", a->columns,
+                 "Names of all columns of the CSV in the place of its header's, such as id,name")
+      .NotEmpty();
   options->definition.AddTo(import);
   import.AddOption("--on-error", a->on_error, "On a bad record: stop or skip")
       .OneOf({"stop", "skip"})

@@ -25,6 +25,10 @@ Result<std::unique_ptr<InputFile>> InputFile::Open(const std::string& name) {
   if (fd < 0) return Failure(name, errno);
   std::unique_ptr<InputFile> file(new InputFile(standard ? "standard input" : name, fd));
   struct stat about = {};
+  // The program opens a closed standard input so that it cannot be read.
+  if (standard && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) {  // NOLINT: variadic
+    return NotFound("cannot read standard input: it is closed, or open for writing only");
+  }
   if (fstat(fd, &about) != 0) return Failure(name, errno);
   if (S_ISDIR(about.st_mode)) return Failure(name, EISDIR);
   if (S_ISREG(about.st_mode)) file->size_bytes_ = static_cast<uint64_t>(about.st_size);

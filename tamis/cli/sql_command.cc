@@ -8,6 +8,7 @@
 #include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
+#include "tamis/cli/input_file.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/piped_statements.h"
 #include "tamis/cli/printer.h"
@@ -72,6 +73,9 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
   const auto format = ParseFormat(options.format);
   if (!format.ok()) return Report(format.status());
   const bool interactive = options.statements.empty() && isatty(STDIN_FILENO) != 0;
+  if (options.statements.empty()) {
+    if (const auto input = InputFile::Open("-"); !input.ok()) return Report(input.status());
+  }
   PipedStatements piped(&std::cin);
   auto connection = OpenFor(invocation, options, interactive, &piped);
   if (!connection.ok()) return Report(connection.status());

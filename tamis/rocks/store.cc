@@ -173,6 +173,10 @@ Status FromRocks(const rocksdb::Status& status, const std::string& doing) {
     return FailedPrecondition("cannot " + doing +
                               ": another process has the store open; end it, or use another store");
   }
+  if (status.IsIOError() && says("Permission denied") &&
+      (says("for sequentially reading") || says("for random read"))) {
+    return FailedPrecondition(what + "; get the right to read it");
+  }
   if (status.IsIOError() && (says("Permission denied") || says("Read-only file system"))) {
     return FailedPrecondition(what +
                               "; get the right to write there, or open the store for reading only: "

@@ -1,5 +1,7 @@
 #include "tamis/store/store_kind.h"
 
+#include <strings.h>
+
 #include <algorithm>
 
 namespace tamis {
@@ -23,6 +25,18 @@ std::string StoreForms(std::string_view between) {
 
 Result<const StoreKind*> KindOfStore(const std::string& name) {
   const std::string_view prefix = PrefixOfStore(name);
+  const std::string begin = name.substr(0, std::min(name.size(), name.find(':')));
+  for (const StoreKind* kind : kStoreKinds) {
+    if (begin == kind->prefix || begin.size() != kind->prefix.size() ||
+        strncasecmp(begin.c_str(), kind->prefix.data(), begin.size()) != 0) {
+      continue;
+    }
+    return InvalidArgument("cannot open store \"" + name + "\": write \"" +
+                           std::string(kind->prefix) +
+                           ":\" in lower case (and a directory of that "
+                           "name as \"./" +
+                           name + "\")");
+  }
   if (prefix.empty()) return &kRocksKind;
   for (const StoreKind* kind : kStoreKinds) {
     if (kind->prefix == prefix) return kind;

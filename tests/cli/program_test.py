@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -788,6 +789,42 @@ class ProgramTest(unittest.TestCase):
         self.assertFalse([made for made in os.listdir(self.directory.name) if "2?" in made])
         self.store = directory
         self.assertEqual(self.listing(), before)
+
+    def test_messages_name_the_cause(self):
+        for name, kind in (("HTTP://localhost:1", "http"), ("Rocks:a?mode=ro", "rocks"), ("HBase://a:2181", "hbase")):
+            self.store = name
+            self.assertIn(f'write "{kind}:" in lower case', self.run_tamis("status", expect=1))
+        self.store = os.path.join(self.directory.name, "store")
+        self.import_people()
+        for option in ("--delimiter", "--format", "--columns"):
+            self.assertIn(option, self.import_people(option, "", expect=2))
+        for command in (["import", "u", "-", "--format", "csv", "--key", "a"], ["sql"]):
+            done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", TAMIS, "--store", self.store, *command],
+                                  capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("cannot read standard input: it is closed", done.stderr)
+            root = os.open("/", os.O_RDONLY)
+            self.addCleanup(os.close, root)
+            done = subprocess.run([TAMIS, "--store", self.store, *command], stdin=root, capture_output=True,
+                                  text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("directory", done.stderr)
+
+    @unittest.skipIf(os.geteuid() == 0 and not shutil.which("setpriv"), "root may read every file")
+    def test_a_store_that_may_not_be_read_is_not_advised_to_be_opened_for_reading(self):
+        self.import_people()
+        os.chmod(self.directory.name, 0o755)
+        for directory, _, files in os.walk(self.store):
+            os.chmod(directory, 0o755)
+            for name in files:
+                os.chmod(os.path.join(directory, name), 0o000)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        for options in ([], ["--read-only"]):
+            done = subprocess.run([*user, TAMIS, *options, "--store", self.store, "status"], capture_output=True,
+                                  text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("get the right to read it", done.stderr)
+            self.assertNotIn("write", done.stderr)
 
     def test_several_processes_read_a_store_and_keep_writers_out(self):
         self.import_people()
