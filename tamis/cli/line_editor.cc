@@ -42,9 +42,9 @@ bool UseUtf8() {
   return encoding == "ANSI_X3.4-1968" && std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
 }
 
-using Handler = void (*)(int);
+using SignalHandler = void (*)(int);
 
-Handler InterruptHandler() {
+SignalHandler InterruptHandler() {
   struct sigaction action = {};
   sigaction(SIGINT, nullptr, &action);
   return action.sa_handler;
@@ -70,7 +70,7 @@ class ResizeScope {
 
 // The next byte of the terminal, or -1 at its end and after an interrupt.
 int ReadByte() {
-  const Handler former = InterruptHandler();
+  const SignalHandler former = InterruptHandler();
   const std::atomic<bool>* cancelled = InterruptFlag();
   while (true) {
     unsigned char byte = 0;
