@@ -256,6 +256,26 @@ void EqualitiesJoinedLater(std::ostream& out) {
   for (const uint64_t limit : {70, 60}) scenarios.Search(all, limit, {kNote});
 }
 
+// The keys of a driving equality of which most are not among those of a joined range: they are
+// passed over, and the rows of both are all found.
+void EqualityJoinedWithARange(std::ostream& out) {
+  constexpr int64_t kOfCountry = 90, kInRange = 190, kAll = 900;
+  const Orders orders{.expected_values = 500};
+  std::vector<Row> rows;
+  for (int64_t id = 0; id < kAll; ++id) {
+    Row row(orders.Schema().columns.size());
+    for (const uint32_t column : {kId, kCity, kDay, kShipped, kYear})
+      row[column] = Value::Int64(id);
+    row[kCountry] = Value::Int64(id < kOfCountry ? 0 : 1);
+    const bool is_in_range = id < kOfCountry ? id % 10 == 7 : id < kInRange;
+    row[kAmount] = Value::Int64(is_in_range ? id : 1000 + id);
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, SchemaOfCells(orders), rows);
+  const Predicate both = Predicate::And({Equal(kCountry, 0), Between(kAmount, 0, kInRange)});
+  for (const uint64_t limit : {1000, 6}) scenarios.Search(both, limit, {kNote});
+}
+
 // Rows in the order of an index: all of the index or a part of it, a condition that few rows meet,
 // key ranges that are a part of the region.
 void OrderedOrders(std::ostream& out) {
@@ -557,6 +577,7 @@ std::string Searches() {
   SkewedOrders(out);
   CostsAtTheirBounds(out);
   EqualitiesJoinedLater(out);
+  EqualityJoinedWithARange(out);
   OrderedOrders(out);
   OrdersFromTheLast(out);
   CountedOrders(out);
