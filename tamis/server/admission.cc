@@ -70,6 +70,11 @@ std::optional<Response> Admission::Refuse(const Request& request, bool is_open) 
                                      "\" are refused; only this server's own pages may ask it"));
     }
   }
+  const std::string encoding = request.Header("content-encoding");
+  if (!encoding.empty() && strcasecmp(encoding.c_str(), "identity") != 0) {
+    return Problem(415, InvalidArgument("a body with Content-Encoding: " + encoding +
+                                        " is not read; send it as it is"));
+  }
   if (is_open || token_.empty() || HasToken(request.Header("authorization"))) return std::nullopt;
   Response refusal = Problem(
       401,

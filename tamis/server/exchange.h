@@ -23,7 +23,9 @@ struct Request {
   std::string method;  // "GET"
   std::string path;    // "/v1/tables/t", as it was sent: not decoded, without the query
   std::string query;   // behind the "?", as it was sent
-  std::map<std::string, std::string> headers;  // names in lower case; the last of a name
+  // By names in lower case. Values of one name are joined by ", " (RFC 9110, 5.3), so one that is
+  // given twice where only one is allowed is none of the allowed values.
+  std::map<std::string, std::string> headers;
   std::string body;
 
   // The header's value; empty without it.

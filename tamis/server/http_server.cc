@@ -82,13 +82,23 @@ struct Shared {
 // The request without its body.
 Request RequestHead(const http::request<http::string_body>& message) {
   Request request{.method = std::string(message.method_string())};
-  const std::string target(message.target());
+  for (const auto& field : message) {
+    const auto [header, is_new] =
+        request.headers.emplace(AsciiLower(field.name_string()), field.value());
+    if (!is_new) header->second.append(", ").append(field.value());
+  }
+  std::string target(message.target());
+  // A proxy may send "http://HOST/PATH", whose host counts (RFC 9112, 3.2.2).
+  if (const size_t scheme = target.find("://"); scheme != std::string::npos && target[0] != '/') {
+    const size_t host = scheme + 3;
+    const size_t path = std::min(target.find_first_of("/?", host), target.size());
+    request.headers["host"] = target.substr(host, path - host);
+    target.erase(0, path);
+    if (!target.starts_with('/')) target.insert(0, "/");
+  }
   const size_t mark = target.find('?');
   request.path = target.substr(0, mark);
   if (mark != std::string::npos) request.query = target.substr(mark + 1);
-  for (const auto& field : message) {
-    request.headers[AsciiLower(field.name_string())] = std::string(field.value());
-  }
   return request;
 }
 

@@ -81,6 +81,13 @@ TEST_F(TamisServerTest, RequestsNeedTheTokenAndTheServersName) {
   EXPECT_EQ(status({{"Authorization", good}, {"Origin", "http://evil.example"}}), 403);
   EXPECT_EQ(status({{"Authorization", good}, {"Origin", "http://localhost"}}), 200);
   EXPECT_EQ(status({{"Authorization", good}, {"Host", ""}}), 421);
+  EXPECT_EQ(status({{"Authorization", good}, {"Content-Encoding", "gzip"}}), 415);
+  EXPECT_EQ(status({{"Authorization", good}, {"Content-Encoding", "identity"}}), 200);
+  EXPECT_EQ(status({{"Authorization", good}}, "http://localhost/v1/tables"), 200);
+  EXPECT_EQ(status({{"Authorization", good}}, "http://evil.example/v1/tables"), 421);
+  HttpClient twice(server_->port());
+  twice.SendRaw("GET /healthz HTTP/1.1\r\nHost: evil.example\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(twice.Receive().status, 421);
 }
 
 TEST_F(TamisServerTest, MetricsCountSearchesAndStatements) {
