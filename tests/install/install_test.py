@@ -220,7 +220,8 @@ class InstallTest(unittest.TestCase):
         files = sorted(os.path.relpath(os.path.join(directory, name), prefix)
                        for directory, _, names in os.walk(prefix) for name in names)
         self.assertEqual([path for path in files if path.endswith(".h")],
-                         ["include/tamis/lsm/%s.h" % name for name in ("database_filter", "filtered_db", "rocksdb_version")])
+                         ["include/tamis/lsm/%s.h" % name
+                          for name in ("database_filter", "filtered_db", "ingestion", "rocksdb_version")])
         alone = self.configure("lsm-alone", project=os.path.join(HERE, "lsm_consumer"), prefix=prefix)
         self.assertNotEqual(alone.returncode, 0)
         self.assertIn("tamis::lsm needs tamis::filter", alone.stderr)
