@@ -430,7 +430,8 @@ def other_keys_are_refused(fixture):
         for name, query in OTHER_KEYS.items():
             wrong = copy(fixture.postgres, query)
             for proof in ((*database, "--query", QUERY), ("--settle", "0", "--proof", right)):
-                message = guard("load", *proof, "--command", wrong, expect=1)
+                as_is = ["--as-is"] if name == "leading zeros" else []  # else the load ends before its proof
+                message = guard("load", *proof, "--command", wrong, *as_is, expect=1)
                 assert "are not among those that were loaded" in message, (name, message)
                 assert check(client, "1", ROWS, "absent") == [1, 1, 0], name
         # Without a proof rows are refused: that is the reason for it.
