@@ -7,25 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "tamis/server/testing/expression_value.h"
+#include "tamis/server/testing/sql_functions_test_case.h"
 
 namespace tamis::server {
 namespace {
 
-class FormatFunctionTest : public testing::Test {
+class FormatFunctionTest : public SqlFunctionsTest {
  protected:
-  FormatFunctionTest() {
-    sqlite3_open(":memory:", &ours_);
-    sqlite3_open(":memory:", &theirs_);
-    EXPECT_EQ(RegisterFormatFunctions(ours_), SQLITE_OK);
-  }
-  ~FormatFunctionTest() override {
-    sqlite3_close(ours_);
-    sqlite3_close(theirs_);
-  }
-
-  sqlite3* ours_ = nullptr;
-  sqlite3* theirs_ = nullptr;
+  FormatFunctionTest() : SqlFunctionsTest(RegisterFormatFunctions) {}
 };
 
 TEST_F(FormatFunctionTest, ValuesAreThoseOfSqlite) {

@@ -7,25 +7,14 @@
 #include <random>
 #include <string>
 
-#include "tamis/server/testing/expression_value.h"
+#include "tamis/server/testing/sql_functions_test_case.h"
 
 namespace tamis::server {
 namespace {
 
-class TextFunctionsTest : public testing::Test {
+class TextFunctionsTest : public SqlFunctionsTest {
  protected:
-  TextFunctionsTest() {
-    sqlite3_open(":memory:", &ours_);
-    sqlite3_open(":memory:", &theirs_);
-    EXPECT_EQ(RegisterTextFunctions(ours_), SQLITE_OK);
-  }
-  ~TextFunctionsTest() override {
-    sqlite3_close(ours_);
-    sqlite3_close(theirs_);
-  }
-
-  sqlite3* ours_ = nullptr;
-  sqlite3* theirs_ = nullptr;
+  TextFunctionsTest() : SqlFunctionsTest(RegisterTextFunctions) {}
 };
 
 TEST_F(TextFunctionsTest, ValuesAreThoseOfSqlite) {

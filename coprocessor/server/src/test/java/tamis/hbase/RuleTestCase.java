@@ -17,7 +17,7 @@ import tamis.pb.Cluster;
 import tamis.server.TestServer;
 
 /**
- * What tests of rules share: a region of a table with an index by column `a`. Each test runs with its rule, and with it
+ * The region that tests of rules share: its table has an index by column `a`. Each test runs with its rule, and with it
  * switched off, where it sees what would be lost.
  */
 abstract class RuleTestCase {

@@ -1,4 +1,5 @@
-// For tests of SQL functions: the value of an expression.
+// For tests of SQL functions: the value of an expression, and a database with functions of this
+// server beside one of SQLite's own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,5 +21,22 @@ inline std::string ValueOf(sqlite3* db, const std::string& expression) {
   sqlite3_finalize(statement);
   return value;
 }
+
+class SqlFunctionsTest : public testing::Test {
+ protected:
+  // `add` gives the functions to a database, and returns SQLite's result code.
+  explicit SqlFunctionsTest(int (*add)(sqlite3*)) {
+    sqlite3_open(":memory:", &ours_);
+    sqlite3_open(":memory:", &theirs_);
+    EXPECT_EQ(add(ours_), SQLITE_OK);
+  }
+  ~SqlFunctionsTest() override {
+    sqlite3_close(ours_);
+    sqlite3_close(theirs_);
+  }
+
+  sqlite3* ours_ = nullptr;
+  sqlite3* theirs_ = nullptr;
+};
 
 }  // namespace tamis::server
