@@ -18,23 +18,6 @@ constexpr size_t kMostIntegerDigits = 18;
 constexpr size_t kMostRealDigits = 15;
 constexpr size_t kMostFractionDigits = 4;
 
-Op Negated(Op op) {
-  switch (op) {
-    case Op::kEq:
-      return Op::kNe;
-    case Op::kNe:
-      return Op::kEq;
-    case Op::kLt:
-      return Op::kGe;
-    case Op::kLe:
-      return Op::kGt;
-    case Op::kGt:
-      return Op::kLe;
-    default:
-      return Op::kLt;
-  }
-}
-
 // nullopt: SQLite may read another value, or none.
 std::optional<Value> NumberOf(const std::string& digits, bool negative) {
   const std::string text = (negative ? "-" : "") + digits;
@@ -124,9 +107,9 @@ class ConditionReader {
     return Compare(column, op);
   }
   Result<Predicate> Between(uint32_t column, bool negated) {
-    TAMIS_ASSIGN_OR_RETURN(Predicate low, Compare(column, negated ? Negated(Op::kGe) : Op::kGe));
+    TAMIS_ASSIGN_OR_RETURN(Predicate low, Compare(column, negated ? Op::kLt : Op::kGe));
     if (!Take("and")) return Unknown();
-    TAMIS_ASSIGN_OR_RETURN(Predicate high, Compare(column, negated ? Negated(Op::kLe) : Op::kLe));
+    TAMIS_ASSIGN_OR_RETURN(Predicate high, Compare(column, negated ? Op::kGt : Op::kLe));
     std::vector<Predicate> both = {std::move(low), std::move(high)};
     return negated ? Predicate::Or(std::move(both)) : Predicate::And(std::move(both));
   }
