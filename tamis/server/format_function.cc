@@ -7,13 +7,15 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tamis/base/ascii.h"
 
 namespace tamis::server {
 namespace {
 
-// SQLite's own function, in a database in which it is not replaced.
+// SQLite's own function, in a database in which it is not replaced. It is opened by the first call:
+// few statements call the function.
 class BuiltIn {
  public:
   BuiltIn() = default;
@@ -24,14 +26,16 @@ class BuiltIn {
   BuiltIn(const BuiltIn&) = delete;
   BuiltIn& operator=(const BuiltIn&) = delete;
 
-  int Open() { return sqlite3_open_v2(":memory:", &db_, kFlags, nullptr); }
-
   // The result is that of the context, or an error.
   void Call(sqlite3_context* context, int count, sqlite3_value** values) {
+    int rc = db_ == nullptr ? sqlite3_open_v2(":memory:", &db_, kFlags, nullptr) : SQLITE_OK;
+    if (rc != SQLITE_OK) {
+      sqlite3_close(std::exchange(db_, nullptr));
+      return sqlite3_result_error_code(context, rc);
+    }
     sqlite3* caller = sqlite3_context_db_handle(context);
     sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, sqlite3_limit(caller, SQLITE_LIMIT_LENGTH, -1));
     sqlite3_stmt*& statement = statements_[count];
-    int rc = SQLITE_OK;
     if (statement == nullptr) {
       std::string sql = "SELECT format(?";
       for (int i = 1; i < count; ++i) sql += ", ?";
@@ -143,7 +147,6 @@ int RegisterFormatFunctions(sqlite3* db) {
   for (const char* name : {"format", "printf"}) {
     std::unique_ptr<BuiltIn> built_in(new (std::nothrow) BuiltIn());
     if (built_in == nullptr) return SQLITE_NOMEM;
-    if (const int rc = built_in->Open(); rc != SQLITE_OK) return rc;
     // SQLite destroys the user data also where it refuses the function.
     const int rc = sqlite3_create_function_v2(
         db, name, -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, built_in.release(),
