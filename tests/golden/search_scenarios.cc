@@ -454,6 +454,39 @@ void AwkwardValues(std::ostream& out) {
   }
 }
 
+// A table whose key is its last column. Columns in front of the key that are not wanted are left
+// out of rows, and do not tell groups apart.
+void KeyBehindOtherColumns(std::ostream& out) {
+  TableSchema schema;
+  schema.name = "key_behind";
+  schema.columns = {{.name = "a", .type = Type::kInt64},
+                    {.name = "b", .type = Type::kInt64},
+                    {.name = "k", .type = Type::kInt64, .nullable = false}};
+  schema.key = {2};
+  schema.indexes = {{.name = "b_a", .columns = {1, 0}}, {.name = "a", .columns = {0}}};
+  for (IndexSpec& index : schema.indexes) index.expected_values = 100;
+  std::vector<Row> rows;
+  for (int64_t k = 0; k < 60; ++k) {
+    rows.push_back({Value::Int64(k % 7), Value::Int64(k % 3), Value::Int64(k)});
+  }
+  SearchScenarios scenarios(out, schema, rows);
+  const Predicate questions[] = {
+      Predicate::True(),
+      Predicate::Compare(1, Predicate::Op::kEq, Value::Int64(2)),
+      Predicate::Compare(0, Predicate::Op::kLt, Value::Int64(3)),
+  };
+  const std::vector<uint32_t> wanted[] = {{0}, {1}, {0, 1}, {1, 2}};
+  for (const Predicate& question : questions) {
+    for (const std::vector<uint32_t>& columns : wanted) {
+      for (const uint64_t limit : {1000, 7}) {
+        scenarios.Search(question, limit, columns);
+        if (columns.back() == 2) continue;  // groups have no column of the key
+        scenarios.Search(question, limit, columns, {}, {}, /*groups=*/true);
+      }
+    }
+  }
+}
+
 // Computed columns in conditions, indexes, orders and results.
 void ComputedColumns(std::ostream& out) {
   TableSchema schema = *ParseDefinition(
@@ -582,6 +615,7 @@ std::string Searches() {
   OrdersFromTheLast(out);
   CountedOrders(out);
   AwkwardValues(out);
+  KeyBehindOtherColumns(out);
   ComputedColumns(out);
   Totals(out);
   return out.str();
