@@ -226,6 +226,86 @@ TEST_F(SearcherTest, PageOfAnEqualityEndsAfterManyRowsThatDoNotMatch) {
   EXPECT_THAT(rows_read, ElementsAre(128u, 128u, 44u));
 }
 
+// Without a published filter the number of the walked entries is not known, and a sort of few rows
+// is not chosen.
+TEST_F(SearcherTest, RowsAreSortedOnlyIfTheIndexOfTheOrderHasAPublishedFilter) {
+  constexpr uint32_t kByV = 1, kByNv = 2;
+  context_->options.streams_by_cost = true;
+  std::vector<pb::Mutation> puts;
+  std::vector<std::string> rare;
+  for (int i = 0; i < 300; ++i) {
+    char key[8];
+    std::snprintf(key, sizeof key, "k%03d", i);
+    const bool is_rare = i % 100 == 50;
+    puts.push_back(Mutation(pb::Mutation::PUT, RowOf(key, i, is_rare ? "rare" : "v1")));
+    if (is_rare) rare.push_back(KeyOf(key));
+  }
+  Run(puts);
+  pb::Branch* branch = request_.mutable_branches(0);
+  branch->set_predicate(
+      SerializePredicate(Predicate::Compare(2, Predicate::Op::kEq, Value::Text("rare"))));
+  pb::IndexStream* all = branch->add_streams();
+  all->set_index_id(kByNv);
+  all->add_ranges();
+  pb::IndexStream* of_rare = branch->add_streams();
+  of_rare->set_index_id(kByV);
+  of_rare->set_equality(true);
+  of_rare->add_ranges()->set_low(
+      IndexEntry::Of(schema_, *schema_.FindIndex(kByV), RowOf("k", 0, "rare"))->values);
+  request_.mutable_order()->set_index_id(kByNv);
+  const auto searcher =
+      Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema_));
+  ASSERT_TRUE(searcher.ok()) << searcher.status();
+  const auto led = [&] {
+    const pb::RangeResult page = (*searcher)->Search(*region_, {}, 10, Time::max());
+    EXPECT_EQ(Keys(page), rare);
+    uint32_t index_id = 0;
+    for (const pb::IndexUse& use : page.counters().uses()) {
+      if (use.led()) index_id = use.index_id();
+    }
+    return index_id;
+  };
+  EXPECT_EQ(led(), kByV);
+  Region::Indexes indexes = *region_->indexes();
+  indexes[kByNv].filter = std::make_shared<IndexFilter>(feed_.get(), *schema_.FindIndex(kByNv),
+                                                        kRegion, kEpoch, Faults{});
+  region_->SetSchema(std::make_shared<const TableSchema>(schema_), indexes);
+  EXPECT_EQ(led(), kByNv);
+  indexes[kByNv].filter = nullptr;
+  region_->SetSchema(std::make_shared<const TableSchema>(schema_), indexes);
+  EXPECT_EQ(led(), kByNv);
+}
+
+TEST_F(SearcherTest, ContinuationOfAnotherOrderIsNotInTheOrderOfTheRequest) {
+  for (const char* key : {"k1", "k2", "k3"}) {
+    Run({Mutation(pb::Mutation::PUT, RowOf(key, 5, "v1"))});
+  }
+  AddStream(5);
+  const auto page_of = [&](bool descending, const std::string& resume) {
+    request_.mutable_order()->set_index_id(kByN);
+    request_.mutable_order()->set_descending(descending);
+    const auto searcher =
+        Searcher::Create(*context_, request_, std::make_shared<const TableSchema>(schema_));
+    EXPECT_TRUE(searcher.ok()) << searcher.status();
+    pb::SearchRange range;
+    range.set_resume(resume);
+    return (*searcher)->Search(*region_, range, 1, Time::max());
+  };
+  const pb::RangeResult up = page_of(/*descending=*/false, "");
+  const pb::RangeResult down = page_of(/*descending=*/true, "");
+  EXPECT_TRUE(up.in_order());
+  EXPECT_TRUE(down.in_order());
+  EXPECT_THAT(Keys(up), ElementsAre(KeyOf("k1")));
+  EXPECT_THAT(Keys(down), ElementsAre(KeyOf("k3")));
+  EXPECT_TRUE(page_of(/*descending=*/false, up.resume()).in_order());
+  EXPECT_TRUE(page_of(/*descending=*/true, down.resume()).in_order());
+  const pb::RangeResult up_again = page_of(/*descending=*/true, up.resume());
+  EXPECT_THAT(Keys(up_again), ElementsAre(KeyOf("k2")));
+  EXPECT_FALSE(up_again.in_order());
+  EXPECT_EQ(page_of(/*descending=*/false, down.resume()).error().code(),
+            pb::Error::INVALID_ARGUMENT);
+}
+
 // ---- Requests
 
 TEST_F(SearcherTest, RequestHasOneToSoManyBranches) {
