@@ -54,13 +54,64 @@ Result<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(const std::shared_ptr<Ope
   return database;
 }
 
-SqlDatabase::~SqlDatabase() { sqlite3_close(db_); }
+SqlDatabase::~SqlDatabase() {
+  End(/*keep=*/false);
+  statements_.Clear();
+  sqlite3_close(db_);
+}
 
 Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
-  const char* rest = nullptr;
   sandbox_.TakeRefusal();
   session_->failure = Status::Ok();
+  // A statement that is to explain each region is rewritten in another way.
+  const bool explains_regions = session_->explained_regions != 0;
+  const Time now = session_->engine->executor().Now();
+  if (!explains_regions) {
+    auto kept = statements_.Take(sql, now, [this](const auto& table) { return VersionOf(table); });
+    if (kept.has_value()) {
+      present_ = *std::move(kept);
+      can_be_kept_ = true;
+      session_->aggregated_by_sqlite = present_.aggregated_by_sqlite;
+      return present_.handle;
+    }
+  }
+  TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement, PrepareAnew(sql));
+  present_ = {.handle = statement, .prepared = now};
+  // The text of a rewritten statement depends on the tables that it names.
+  can_be_kept_ = statement != nullptr && !explains_regions && sqlite3_sql(statement) == sql;
+  if (can_be_kept_) {
+    present_.sql = sql;
+    present_.tables = Versions();
+    present_.aggregated_by_sqlite = session_->aggregated_by_sqlite;
+  }
+  return statement;
+}
+
+int SqlDatabase::End(bool keep) {
+  StatementCache::Statement statement = std::exchange(present_, {});
+  if (!keep || !can_be_kept_) return sqlite3_finalize(statement.handle);
+  const int rc = sqlite3_reset(statement.handle);
+  statements_.Put(std::move(statement));
+  return rc;
+}
+
+std::optional<TableVersion> SqlDatabase::VersionOf(const std::string& table) const {
+  const auto schema = session_->engine->Table(table);
+  if (!schema.ok()) return std::nullopt;
+  return TableVersion((*schema)->id, (*schema)->version);
+}
+
+std::map<std::string, TableVersion> SqlDatabase::Versions() const {
+  std::map<std::string, TableVersion> versions;
+  for (const auto& [name, schema] : session_->declared) {
+    if (const auto version = VersionOf(name)) versions[name] = *version;
+  }
+  return versions;
+}
+
+Result<sqlite3_stmt*> SqlDatabase::PrepareAnew(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
   const auto prepare = [&](const std::string& text) {
     return sqlite3_prepare_v2(db_, text.c_str(), static_cast<int>(text.size() + 1), &statement,
                               &rest);

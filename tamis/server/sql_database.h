@@ -4,13 +4,18 @@
 
 #include <sqlite3.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tamis/server/sandbox.h"
+#include "tamis/server/statement_cache.h"
 #include "tamis/sql/session.h"
 #include "tamis/store/opened_store.h"
 
@@ -29,8 +34,13 @@ class SqlDatabase {
   const std::shared_ptr<Session>& session() const { return session_; }
 
   // The statement; null for a text without one. kInvalidArgument for more than one statement, and
-  // for what the sandbox refuses.
+  // for what the sandbox refuses. It is ended by End, before the next one is prepared.
   Result<sqlite3_stmt*> Prepare(const std::string& sql);
+  // Ends the statement, and with it its searches; returns the result code of its last step. With
+  // `keep` it may be kept for the next request with the same text.
+  int End(bool keep);
+  // Statements that are kept.
+  size_t kept_statements() const { return statements_.size(); }
   // Binds the values of a JSON array to the statement's parameters.
   Status Bind(sqlite3_stmt* statement, const nlohmann::json& values);
   // Whether the tables of the store that it has are as they were declared. Columns that were added
@@ -44,9 +54,17 @@ class SqlDatabase {
  private:
   explicit SqlDatabase(bool may_write) : sandbox_(may_write) {}
 
+  Result<sqlite3_stmt*> PrepareAnew(const std::string& sql);
+  std::optional<TableVersion> VersionOf(const std::string& table) const;
+  std::map<std::string, TableVersion> Versions() const;
+
   Sandbox sandbox_;
   std::shared_ptr<Session> session_ = std::make_shared<Session>();
   sqlite3* db_ = nullptr;
+  StatementCache statements_;
+  // The statement that runs, and whether another request may run it again.
+  StatementCache::Statement present_;
+  bool can_be_kept_ = false;
 };
 
 // Threads: safe.

@@ -240,7 +240,8 @@ class SqlService::Statement final : public StreamedCall {
   void Complete() {
     std::string trailer = Trailer();
     // The cursors' searches end with the statement.
-    const int rc = sqlite3_finalize(std::exchange(statement_, nullptr));
+    statement_ = nullptr;
+    const int rc = database_->End(/*keep=*/true);
     if (rc != SQLITE_OK && rc != SQLITE_ROW) return Fail(database_->ErrorOf(rc));
     if (request_.explain || request_.explain_regions) {
       if (!searches_.empty() && searches_.back().searches > 1) {
@@ -298,7 +299,8 @@ class SqlService::Statement final : public StreamedCall {
   }
 
   void Release(bool keep) {
-    sqlite3_finalize(std::exchange(statement_, nullptr));
+    statement_ = nullptr;
+    if (database_ != nullptr) database_->End(/*keep=*/false);
     std::unique_ptr<SqlDatabase> database;
     {
       std::lock_guard lock(mutex_);
