@@ -183,6 +183,33 @@ TEST(TreeFilterKeyFilesTest, CopiesOfLostKeyFilesLeaveAllShards) {
   std::filesystem::remove_all(directory);
 }
 
+// Without an identity a file cannot be told from another one of its number, whose keys are there.
+TEST(TreeFilterKeyFilesTest, FileWithoutAnIdentityIsNotCountedFromAKeyFile) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_nameless." + std::to_string(getpid());
+  for (const bool has_identity : {true, false}) {
+    std::filesystem::remove_all(directory);
+    TreeFilter::File file{.number = 7};
+    if (has_identity) file.identity[0] = 1;
+    {
+      auto tree = *TreeFilter::Create({.directory = directory});
+      tree->EndCounting();
+      tree->FileCreated(file, {tree->HashOf(0, "a")}, {});
+    }
+    auto tree = *TreeFilter::Create({.directory = directory});
+    tree->BeginCounting();
+    EXPECT_EQ(tree->CountFromKeyFiles({file}).size(), has_identity ? 0u : 1u);
+    EXPECT_EQ(tree->Covers(file), has_identity);
+    tree->CountFromHashes(file, {tree->HashOf(0, "b")});
+    tree->EndCounting();
+    tree->families().ClearBypassReasons(0, kNotShown);
+    const auto memtable = tree->families().MemtableMade(0);
+    EXPECT_EQ(tree->MayContain(0, "a"), has_identity);
+    EXPECT_EQ(tree->MayContain(0, "b"), !has_identity);
+  }
+  std::filesystem::remove_all(directory);
+}
+
 // One output of a compaction has lost its key file when its inputs go: the other one is counted
 // once, however many reconciliations follow.
 TEST(TreeFilterKeyFilesTest, OutputBesideOneWithoutKeysIsCountedOnce) {

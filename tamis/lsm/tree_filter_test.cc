@@ -196,6 +196,36 @@ TEST(TreeFilterTest, AFileThatIsIngestedWithoutItsTicketIsNotCounted) {
   EXPECT_FALSE(tree->Covers({.number = 8}));
 }
 
+// The events of an ingested file may come in any order.
+TEST(TreeFilterTest, KeysOfAnIngestedFileLeaveWithIt) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_ingested." + std::to_string(getpid());
+  for (const bool is_found : {false, true}) {      // and counted before its ingestion is announced
+    for (const bool is_deleted : {false, true}) {  // before its ingestion is announced
+      std::filesystem::remove_all(directory);
+      auto tree = *TreeFilter::Create({.directory = directory});
+      tree->EndCounting();
+      const TreeFilter::File file{.number = 7};
+      const TreeFilter::Ticket ticket = tree->IngestionBegan({}, {tree->HashOf(0, "a")});
+      if (is_found) tree->CountFromHashes(file, {tree->HashOf(0, "a")});
+      if (is_deleted) tree->FileDeleted(7);
+      EXPECT_TRUE(tree->FileIngested(ticket, 7));
+      tree->IngestionEnded(ticket);
+      EXPECT_TRUE(tree->Covers(file));
+      tree->Reconcile(
+          [&] { return is_deleted ? std::vector<FileNumber>() : std::vector<FileNumber>{7}; });
+      EXPECT_EQ(tree->figures().filter.keys, is_deleted ? 0u : 1u);
+      EXPECT_EQ(tree->Covers(file), !is_deleted);
+      tree->FileDeleted(7);
+      tree->Reconcile([] { return std::vector<FileNumber>(); });
+      EXPECT_EQ(tree->figures().filter.keys, 0u);
+      EXPECT_FALSE(tree->Covers(file));
+      EXPECT_TRUE(tree->IsExact());
+    }
+  }
+  std::filesystem::remove_all(directory);
+}
+
 // A file was counted for a family whose name another one has by now.
 TEST(TreeFilterTest, OutputOfAFileOfAnotherFamilyIsCounted) {
   const std::string directory =
