@@ -460,7 +460,9 @@ TEST(IndexFilterClearingTest, SnapshotsKeepCellsAndPendingClearings) {
   EXPECT_EQ(clearing.cells, (std::vector<uint32_t>{scene.CellOf("d"), scene.CellOf("l")}));
   EXPECT_TRUE(clearing.range);
   // Without cells, or with those of another map, the entries are counted again.
+  EXPECT_FALSE(other.filter().WantsRecount({}));
   other.filter().SetCellMap(nullptr);
+  EXPECT_TRUE(other.filter().WantsRecount({}));
   EXPECT_FALSE(other.filter().RestoreGeneration(bytes));
   other.filter().SetCellMap(std::make_shared<const CellMap>());
   EXPECT_FALSE(other.filter().RestoreGeneration(bytes));

@@ -75,6 +75,14 @@ TEST_F(IndexFilterTest, NothingIsSavedBeforeSomethingIsPublished) {
   EXPECT_FALSE(filter->Snapshot().has_value());
 }
 
+TEST_F(IndexFilterTest, WritesWaitForNoEventOfAFilterThatIsNotPublished) {
+  auto filter = Make(Index());
+  const EntryKey entry = Entry(1);
+  EXPECT_EQ(filter->Add(std::span(&entry, 1)), 0u);
+  filter->BeginGeneration(false);
+  EXPECT_EQ(filter->Add(std::span(&entry, 1)), 0u);
+}
+
 TEST_F(IndexFilterTest, ARetiredFilterPublishesNothing) {
   auto filter = Make(Index());
   filter->BeginGeneration(false);
@@ -93,6 +101,8 @@ TEST_F(IndexFilterTest, ASnapshotIsRestoredWhereItsCountersFitTheBudget) {
     IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{}, budget);
     EXPECT_EQ(filter.RestoreGeneration(bytes), fits);
     EXPECT_EQ(filter.building(), fits);
+    EXPECT_EQ(filter.SizeBytes(), fits ? saved->SizeBytes() : 0);
+    EXPECT_EQ(budget->used_bytes(), filter.SizeBytes());
   }
 }
 
