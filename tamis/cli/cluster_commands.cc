@@ -170,7 +170,7 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
     listed.push_back({{"name", table.name},
                       {"regions", regions.size()},
                       {"size_bytes", bytes},
-                      {"columns", table.columns.size()},
+                      {"columns", std::ranges::count(table.columns, false, &Column::is_dropped)},
                       {"indexes", table.indexes.size()},
                       {"indexes_to_fit", IndexesToFit(connection, table, deadline)}});
   }

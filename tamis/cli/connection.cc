@@ -134,6 +134,11 @@ std::optional<std::string> Connection::RewriteFirst(const char** text) const {
   const std::string begin(*text, std::strcspn(*text, ";"));
   session_->aggregated_by_sqlite.clear();
   if (session_->engine == nullptr || !MayBeRewritten(begin)) return std::nullopt;
+  if (session_->HasDroppedColumns()) {
+    session_->aggregated_by_sqlite =
+        "a column of a table was dropped since the store was opened; open it again";
+    return std::nullopt;
+  }
   const std::string_view first = FirstStatement(*text);
   const bool in_transaction = sqlite3_get_autocommit(db_) == 0;
   auto rewritten =

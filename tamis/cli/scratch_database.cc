@@ -36,6 +36,7 @@ Status ScratchDatabase::Mirror(const std::vector<TableSchema>& tables, bool inde
   for (const TableSchema& table : tables) {
     std::string columns;
     for (const Column& column : table.columns) {
+      if (column.is_dropped()) continue;
       columns += (columns.empty() ? "" : ", ") + QuotedName(column.name);
     }
     TAMIS_RETURN_IF_ERROR(Run("CREATE TABLE " + QuotedName(table.name) + "(" + columns + ")"));

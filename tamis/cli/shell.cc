@@ -213,7 +213,9 @@ Names Shell::SqlWords() const {
     if (!tables.ok()) return {words.begin(), words.end()};
     for (const TableSchema& table : *tables) {
       words.insert(table.name);
-      for (const Column& column : table.columns) words.insert(column.name);
+      for (const Column& column : table.columns) {
+        if (!column.is_dropped()) words.insert(column.name);
+      }
     }
   }
   return {words.begin(), words.end()};

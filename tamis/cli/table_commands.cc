@@ -139,6 +139,14 @@ Status AddColumn(Connection* connection, const Options& options) {
       .status();
 }
 
+Status DropColumn(Connection* connection, const Options& options) {
+  return connection->session()
+      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
+        admin.DropColumn(options.table, options.column, std::move(done));
+      })
+      .status();
+}
+
 Status DropTable(Connection* connection, const Options& options) {
   return connection->session()->DoAtLength([&](ClusterAdmin& admin, auto done) {
     admin.DropTable(options.table, options.drop, std::move(done));
@@ -315,6 +323,11 @@ void AddTableCommands(Command app, Invocation* invocation) {
       .AddOption("COLUMN", options->column,
                  "NAME[:TYPE] or NAME=FUNCTION(COLUMN), as --column of table create")
       .Required();
+  Command drop_column =
+      add(table, "drop-column",
+          "Drop a computed column that no index uses; others cannot be dropped", DropColumn);
+  table_argument(drop_column);
+  drop_column.AddOption("COLUMN", options->column, "Its name").Required();
   Command attach =
       add(table, "attach",
           "Index an existing HBase table: its rows stay as they are, and its clients keep working. "

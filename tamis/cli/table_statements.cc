@@ -150,15 +150,19 @@ Status TableStatements::RefuseToAlter(const std::string& sql) {
   if (!scratch.Run(sql).ok()) return Status::Ok();  // SQLite will say why
   for (const TableSchema& table : tables) {
     const auto columns = scratch.Rows("PRAGMA table_xinfo(" + QuotedName(table.name) + ")");
+    std::vector<Column> shown = table.columns;
+    std::erase_if(shown, &Column::is_dropped);
     std::string instead;
-    if (columns.size() > table.columns.size()) {
+    if (columns.size() > shown.size()) {
       const auto type = TypeOfDeclaration(columns.back()[2]);
       instead = "write: tamis table add-column " + table.name + " " + LowerCase(columns.back()[1]) +
                 ":" + std::string(TypeName(type.value_or(Type::kText)));
-    } else if (columns.size() < table.columns.size() ||
-               !std::ranges::equal(
-                   columns, table.columns, {},
-                   [](const ScratchDatabase::Row& row) { return row[1]; }, &Column::name)) {
+    } else if (const auto [kept, changed] = std::ranges::mismatch(
+                   columns, shown, {}, [](const ScratchDatabase::Row& row) { return row[1]; },
+                   &Column::name);
+               columns.size() + 1 == shown.size() && changed->is_computed()) {
+      instead = "write: tamis table drop-column " + table.name + " " + changed->name;
+    } else if (changed != shown.end()) {
       instead =
           "a table of a store keeps its columns; make another one by CREATE TABLE, and fill it by "
           "INSERT INTO ... SELECT";

@@ -141,6 +141,10 @@ class ClusterAdmin {
   // what is wrong and what to do. Empty for clusters that cannot attach tables.
   virtual void ListUnnamedTables(Callback<std::vector<std::string>> done);
   virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
+  // Drops a computed column. Programs that have the table open can use it until they read the
+  // schema again. kFailedPrecondition for a column that is not computed or that an index uses.
+  virtual void DropColumn(const std::string& table, const std::string& column,
+                          Callback<TableSchema> done) = 0;
   // Online. Done when puts maintain the index; regions complete it in the background, and until one
   // has, a search by the index scans that region.
   virtual void CreateIndex(const std::string& table, IndexSpec index,

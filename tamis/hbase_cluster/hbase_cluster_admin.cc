@@ -74,6 +74,12 @@ void HBaseClusterAdmin::AddColumn(const std::string& table, Column column,
                std::move(done));
 }
 
+void HBaseClusterAdmin::DropColumn(const std::string& table, const std::string& column,
+                                   Callback<TableSchema> done) {
+  workers_.Run([this, table, column] { return schema_changes_.DropColumn(table, column); },
+               std::move(done));
+}
+
 void HBaseClusterAdmin::CreateIndex(const std::string& table, IndexSpec index,
                                     Callback<TableSchema> done) {
   workers_.Run(

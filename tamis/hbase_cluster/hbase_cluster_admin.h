@@ -53,6 +53,8 @@ class HBaseClusterAdmin : public ClusterAdmin {
   void DetachForeignTable(const std::string& foreign_name, DoneCallback done) override;
   void ListUnnamedTables(Callback<std::vector<std::string>> done) override;
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
+  void DropColumn(const std::string& table, const std::string& column,
+                  Callback<TableSchema> done) override;
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
   void DropIndex(const std::string& table, const std::string& index,
                  Callback<TableSchema> done) override;

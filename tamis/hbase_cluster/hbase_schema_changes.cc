@@ -92,6 +92,11 @@ Result<TableSchema> HBaseSchemaChanges::AddColumn(const std::string& table, cons
   });
 }
 
+Result<TableSchema> HBaseSchemaChanges::DropColumn(const std::string& table,
+                                                   const std::string& column) {
+  return Change(table, [&](TableSchema old) { return WithoutColumn(std::move(old), column); });
+}
+
 Result<TableSchema> HBaseSchemaChanges::CreateIndex(const std::string& table, IndexSpec index) {
   if (index.seed == 0) index.seed = NewIndexSeed();
   // A server that does not support what it requires could not open the table's regions again.

@@ -28,6 +28,7 @@ class HBaseSchemaChanges {
   Result<TableSchema> Create(TableSchema schema);
   Status Drop(const std::string& table, DropOptions options);
   Result<TableSchema> AddColumn(const std::string& table, const Column& column);
+  Result<TableSchema> DropColumn(const std::string& table, const std::string& column);
   Result<TableSchema> CreateIndex(const std::string& table, IndexSpec index);
   Result<TableSchema> DropIndex(const std::string& table, const std::string& index);
   // Fails if a process does not load a jar that supports cells.

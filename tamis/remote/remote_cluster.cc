@@ -226,6 +226,14 @@ void RemoteCluster::AddColumn(const std::string& table, Column column, Callback<
   });
 }
 
+void RemoteCluster::DropColumn(const std::string& table, const std::string& column,
+                               Callback<TableSchema> done) {
+  pb::ClusterCall call;
+  call.mutable_drop_column()->set_table(table);
+  call.mutable_drop_column()->set_column(column);
+  CallForSchema(call, std::move(done));
+}
+
 void RemoteCluster::CreateIndex(const std::string& table, IndexSpec index,
                                 Callback<TableSchema> done) {
   ChangeTable(table, std::move(done), [table, index = std::move(index)](TableSchema schema) {

@@ -42,6 +42,8 @@ class RemoteCluster final : public Cluster, public ClusterAdmin {
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
   void DropTable(const std::string& table, DropOptions options, DoneCallback done) override;
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
+  void DropColumn(const std::string& table, const std::string& column,
+                  Callback<TableSchema> done) override;
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
   void DropIndex(const std::string& table, const std::string& index,
                  Callback<TableSchema> done) override;

@@ -76,6 +76,11 @@ class RocksCluster : public Cluster, public ClusterAdmin {
     if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     schemas_->AddColumn(table, std::move(column), std::move(done));
   }
+  void DropColumn(const std::string& table, const std::string& column,
+                  Callback<TableSchema> done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
+    schemas_->DropColumn(table, column, std::move(done));
+  }
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override {
     if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     schemas_->CreateIndex(table, std::move(index), std::move(done));

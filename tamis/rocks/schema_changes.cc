@@ -121,6 +121,12 @@ void SchemaChanges::AddColumn(const std::string& table, Column column, Callback<
          [&](TableSchema old) { return WithColumn(std::move(old), std::move(column)); });
 }
 
+void SchemaChanges::DropColumn(const std::string& table, const std::string& column,
+                               Callback<TableSchema> done) {
+  Change(table, std::move(done),
+         [&](TableSchema old) { return WithoutColumn(std::move(old), column); });
+}
+
 void SchemaChanges::CreateIndex(const std::string& table, IndexSpec index,
                                 Callback<TableSchema> done) {
   Change(table, std::move(done), [&](TableSchema old) {

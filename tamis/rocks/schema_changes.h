@@ -27,6 +27,7 @@ class SchemaChanges {
   Result<TableSchema> Create(TableSchema schema);
   Status Drop(const std::string& table);
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done);
+  void DropColumn(const std::string& table, const std::string& column, Callback<TableSchema> done);
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done);
   void DropIndex(const std::string& table, const std::string& index, Callback<TableSchema> done);
   void SetCellMap(const std::string& table, const std::string& index,

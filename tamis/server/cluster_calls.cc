@@ -228,6 +228,9 @@ void ChangeTable(OpenedStore* store, const pb::ClusterCall& call, const StoreCal
                        admin->AddColumn(table, with.columns.back(), std::move(done));
                      });
       });
+    case pb::ClusterCall::kDropColumn:
+      return admin->DropColumn(call.drop_column().table(), call.drop_column().column(),
+                               SchemaTo(to));
     case pb::ClusterCall::kCreateIndex:
       return WithSchema(call.create_index().schema(), to, [&](TableSchema schema) {
         if (schema.indexes.empty()) {

@@ -115,7 +115,8 @@ Result<Row> RowOf(const TableSchema& table, const json& object, const Row* key) 
 std::string Document(const TableSchema& table, const Row& row) {
   std::string text = "{";
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (i > 0) text += ',';
+    if (table.columns[i].is_dropped()) continue;
+    if (text.size() > 1) text += ',';
     AppendJsonText(table.columns[i].name, &text);
     text += ':';
     AppendJsonValue(row[i], &text);

@@ -275,6 +275,36 @@ TEST_F(ServerStatementsTest, ColumnThatWasAddedSinceIsSeen) {
   EXPECT_EQ(Rows("SELECT mayor FROM cities"), json({{"lee"}}));
 }
 
+TEST_F(ServerStatementsTest, ColumnThatWasDroppedSinceIsNotShown) {
+  Start();
+  const auto change = [&](auto call) {
+    const auto changed = AwaitResult<TableSchema>(&store_->engine().executor(), {}, call);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    store_->engine().ForgetTable("cities");
+  };
+  change([&](auto done) {
+    store_->admin().AddColumn("cities",
+                              {.name = "small",
+                               .type = Type::kText,
+                               .expression = Expression{.function = Expression::Function::kLower}},
+                              std::move(done));
+  });
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/A", "{}").status, 200);
+  EXPECT_EQ(Rows("SELECT small FROM cities"), json({{"a"}}));
+  EXPECT_EQ(json::parse(Ask("GET", "/v1/tables/cities/rows/A").body).value("small", ""), "a");
+  const size_t columns = json::parse(Ask("GET", "/v1/tables/cities").body)["columns"].size();
+  change([&](auto done) { store_->admin().DropColumn("cities", "small", std::move(done)); });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Refusal("SELECT small FROM cities"), HasSubstr("no such column: small"));
+    EXPECT_THAT(Ask("GET", "/v1/tables/cities/rows/A").body, Not(HasSubstr("dropped")));
+  }
+  const std::string table = Ask("GET", "/v1/tables/cities").body;
+  EXPECT_EQ(json::parse(table)["columns"].size(), columns - 1);
+  EXPECT_THAT(table, Not(HasSubstr("dropped")));
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/A", R"({"small": "a"})").status, 400);
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/A", "{}").status, 200);
+}
+
 TEST_F(ServerStatementsTest, PatternsAreShort) {
   Start();
   const std::string longest(200, '%');

@@ -195,7 +195,9 @@ bool SqlDatabase::IsCurrent() const {
   return std::ranges::all_of(session_->declared, [this](const auto& table) {
     const auto now = session_->engine->Table(table.first);
     if (!now.ok()) return now.status().code() != StatusCode::kNotFound;
-    return (*now)->id == table.second->id && (*now)->columns.size() == table.second->columns.size();
+    return (*now)->id == table.second->id &&
+           std::ranges::equal((*now)->columns, table.second->columns, {}, &Column::name,
+                              &Column::name);
   });
 }
 

@@ -34,6 +34,7 @@ Json IndexJson(const TableSchema& table, const IndexSpec& index) {
 Json TableJson(const TableSchema& table) {
   Json columns = Json::array();
   for (const Column& column : table.columns) {
+    if (column.is_dropped()) continue;
     Json json = {
         {"name", column.name}, {"type", TypeName(column.type)}, {"nullable", column.nullable}};
     if (column.is_computed()) {

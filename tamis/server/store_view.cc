@@ -42,7 +42,9 @@ Json TablesJson(const std::vector<TableSchema>& tables) {
   Json list = Json::array();
   for (const TableSchema& table : tables) {
     Json columns = Json::array();
-    for (const Column& column : table.columns) columns.push_back(column.name);
+    for (const Column& column : table.columns) {
+      if (!column.is_dropped()) columns.push_back(column.name);
+    }
     Json indexes = Json::array();
     for (const IndexSpec& index : table.indexes) indexes.push_back(index.name);
     list.push_back({{"name", table.name},

@@ -23,12 +23,12 @@ Result<std::vector<uint32_t>> ColumnsOf(const TableSchema& schema, std::string_v
   while (true) {
     const size_t comma = text.find(',');
     const std::string name = Trimmed(text.substr(0, comma));
-    const auto at = std::ranges::find(schema.columns, name, &Column::name);
-    if (at == schema.columns.end()) {
+    const auto column = schema.FindColumn(name);
+    if (!column) {
       return InvalidArgument("tamis_aggregate: table \"" + schema.name + "\" has no column \"" +
                              name + "\"; columns are separated by commas");
     }
-    columns.push_back(static_cast<uint32_t>(at - schema.columns.begin()));
+    columns.push_back(*column);
     if (comma == std::string_view::npos) return columns;
     text.remove_prefix(comma + 1);
   }

@@ -87,7 +87,8 @@ class LowerRewriter {
     const auto schema = engine_->Table(table);
     if (!schema.ok()) return std::nullopt;
     for (const Column& column : (*schema)->columns) {
-      if (!column.is_computed() || column.expression->function != Expression::Function::kLower) {
+      if (!column.is_computed() || column.is_dropped() ||
+          column.expression->function != Expression::Function::kLower) {
         continue;
       }
       if (AsciiLower((*schema)->columns[column.expression->source].name) == source) {

@@ -82,7 +82,7 @@ std::optional<uint32_t> FindLower(const TableSchema& schema, uint32_t column) {
   for (uint32_t i = 0; i < schema.columns.size(); ++i) {
     const auto& expression = schema.columns[i].expression;
     if (expression.has_value() && expression->function == Expression::Function::kLower &&
-        expression->source == column) {
+        expression->source == column && !schema.columns[i].is_dropped()) {
       return i;
     }
   }

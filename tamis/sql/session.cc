@@ -1,6 +1,7 @@
 #include "tamis/sql/session.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "tamis/cluster/await_index.h"
@@ -25,6 +26,17 @@ Status Session::CheckOpen() const {
   if (engine != nullptr) return Status::Ok();
   if (!open) return FailedPrecondition("there is no store yet; CREATE TABLE makes it");
   return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
+}
+
+bool Session::HasDroppedColumns() const {
+  return std::ranges::any_of(declared, [this](const auto& table) {
+    const TableSchema& then = *table.second;
+    const auto now = engine->Table(table.first);
+    return now.ok() && (*now)->id == then.id &&
+           !std::ranges::equal(then.columns,
+                               (*now)->columns | std::views::take(then.columns.size()), {},
+                               &Column::name, &Column::name);
+  });
 }
 
 bool Session::HasUnsentWrites() const {

@@ -67,6 +67,9 @@ struct Session {
 
   // kFailedPrecondition, with what to do, while no store is open.
   Status CheckOpen() const;
+  // Whether a column has another name now than the declared one. It was dropped, and its old name
+  // may belong to another column.
+  bool HasDroppedColumns() const;
   // Writes wait for COMMIT, or for the end of the statement.
   bool HasUnsentWrites() const;
   // Leaves the Explain in `searches`, if they are set.

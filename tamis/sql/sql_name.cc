@@ -26,8 +26,9 @@ std::string UnquotedName(std::string_view written) {
 }
 
 std::optional<uint32_t> FindColumnInAnyCase(const TableSchema& schema, std::string_view name) {
-  const auto column = std::ranges::find_if(
-      schema.columns, [&](const Column& one) { return AsciiLower(one.name) == AsciiLower(name); });
+  const auto column = std::ranges::find_if(schema.columns, [&](const Column& one) {
+    return AsciiLower(one.name) == AsciiLower(name) && !one.is_dropped();
+  });
   if (column == schema.columns.end()) return std::nullopt;
   return static_cast<uint32_t>(column - schema.columns.begin());
 }

@@ -5,6 +5,7 @@
 
 #include "tamis/base/ascii.h"
 #include "tamis/table/condition.h"
+#include "tamis/table/schema_change.h"
 #include "tamis/table/tokens.h"
 #include "tamis/table/value_sample.h"
 
@@ -313,7 +314,8 @@ Result<Column> ParseColumnDefinition(const TableSchema& table, const std::string
   return Resolved(table, std::move(column));
 }
 
-Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted) {
+Status CheckSameDefinition(const TableSchema& there, const TableSchema& wanted) {
+  const TableSchema existing = WithoutDroppedColumns(there);
   const auto differs = [&](const std::string& what) {
     return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
                          "; see it with: tamis table describe " + existing.name);

@@ -35,8 +35,8 @@ Result<TableSchema> ParseDefinition(const std::string& table,
 // "note text cell 'd:note'", "note_lower = lower(note)".
 Result<Column> ParseColumnDefinition(const TableSchema& table, const std::string& text);
 
-// Whether the existing table is what is wanted: the same columns, key and indexes (ids and seeds
-// aside). kAlreadyExists, with the difference, when it is not.
-Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted);
+// Whether the table that is there is what is wanted: the same columns, key and indexes (ids, seeds
+// and dropped columns aside). kAlreadyExists, with the difference, when it is not.
+Status CheckSameDefinition(const TableSchema& there, const TableSchema& wanted);
 
 }  // namespace tamis

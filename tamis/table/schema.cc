@@ -19,6 +19,7 @@ constexpr size_t kMaxConditionDepth =
     20;  // the depth for an index; protobuf reads 100 levels in all
 constexpr size_t kMaxFamilySize = 127;
 constexpr size_t kMaxQualifierSize = 1024;
+constexpr std::string_view kDroppedColumn = "dropped_column_";
 
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameSize && !IsDigit(name[0]) &&
@@ -214,6 +215,18 @@ std::string KeyText(const TableSchema& schema) {
 
 }  // namespace
 
+std::string DroppedColumnName(uint32_t id) {
+  return std::string(kDroppedColumn) + std::to_string(id);
+}
+
+bool IsDroppedColumnName(std::string_view name) {
+  if (!name.starts_with(kDroppedColumn)) return false;
+  name.remove_prefix(kDroppedColumn.size());
+  return !name.empty() && std::ranges::all_of(name, IsDigit);
+}
+
+bool Column::is_dropped() const { return is_computed() && name == DroppedColumnName(id); }
+
 std::string CellNameText(const CellName& name) {
   return Escape(name.family, ":,()") + ":" + Escape(name.qualifier, ":,()");
 }
@@ -243,7 +256,7 @@ Status ParseCell(std::string_view text, Column* column) {
 
 std::optional<uint32_t> TableSchema::FindColumn(std::string_view column) const {
   for (uint32_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].name == column) return i;
+    if (columns[i].name == column && !columns[i].is_dropped()) return i;
   }
   return std::nullopt;
 }
@@ -343,6 +356,7 @@ Status TableSchema::Validate() const {
 std::string TableSchema::ToString() const {
   std::string out = "table " + name + " (\n";
   for (const Column& column : columns) {
+    if (column.is_dropped()) continue;
     out += "  " + column.name + " " + std::string(TypeName(column.type));
     if (!column.nullable) out += " not null";
     if (column.encoding != CellEncoding::kNone) {

@@ -50,7 +50,15 @@ struct Column {
   std::optional<Expression> expression = {};  // computed columns only
 
   bool is_computed() const { return expression.has_value(); }
+  // Whether WithoutColumn (schema_change.h) has dropped the column. Nothing shows it from then on.
+  bool is_dropped() const;
 };
+
+// The name that a dropped column has. The name is the only mark of it, so that software that does
+// not know dropped columns keeps the mark when it changes the schema.
+std::string DroppedColumnName(uint32_t id);
+// Whether the name is that of a dropped column with any id.
+bool IsDroppedColumnName(std::string_view name);
 
 // Whether rows have an entry in an index while its first column is NULL. With kSkip the index is
 // sparse: it finds no NULL, and a row that lacks the column costs it nothing.
@@ -92,7 +100,7 @@ struct TableSchema {
   // Without a marker such a row cannot be stored.
   std::optional<CellName> marker;
 
-  // The position of the column; nullopt when there is no such column.
+  // The position of the column; nullopt when there is no such column, or it was dropped.
   std::optional<uint32_t> FindColumn(std::string_view name) const;
   const IndexSpec* FindIndex(std::string_view name) const;
   const IndexSpec* FindIndex(uint32_t id) const;

@@ -616,6 +616,38 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("sql", "INSERT INTO notes VALUES (1, '{\"author\": \"Kim\"}')")
         self.assertEqual(self.sql("SELECT id FROM notes WHERE author = 'Kim'"), [{"id": 1}])
 
+    def test_a_computed_column_is_dropped(self):
+        self.import_people()
+        described = self.run_tamis("table", "describe", "people")
+        self.run_tamis("table", "add-column", "people", "town_lower=lower(home_town)")
+        self.run_tamis("index", "create", "people", "by_town", "town_lower")
+        refusal = self.run_tamis("table", "drop-column", "people", "town_lower", expect=1)
+        self.assertIn('it is used by index "by_town"', refusal)
+        command = refusal[refusal.index("tamis index drop"):].split()[1:]
+        self.run_tamis(*command)
+        self.run_tamis("table", "drop-column", "people", "town_lower")
+        self.assertEqual(self.run_tamis("table", "describe", "people"), described)
+        self.assertIn("no such column", self.run_tamis("sql", "SELECT town_lower FROM people", expect=1))
+        query = "SELECT name FROM people WHERE lower(home_town) = 'new york'"
+        self.assertEqual(self.sql(query), [{"name": "grace"}])
+        self.assertNotIn("dropped_column", self.run_tamis("explain", query))
+        collated = "SELECT name FROM people WHERE home_town = 'NEW YORK' COLLATE NOCASE"
+        self.assertEqual(self.sql(collated), [{"name": "grace"}])
+        self.assertNotIn("dropped_column", self.run_tamis("explain", collated))
+        self.assertEqual([name for name in self.sql("SELECT * FROM people LIMIT 1")[0] if "dropped" in name], [])
+        self.run_tamis("sql", "UPDATE people SET home_town = 'YORK' WHERE name = 'grace'")
+        self.run_tamis("sql", "UPDATE people SET born = x.n FROM (SELECT 1906 AS n) AS x WHERE name = 'grace'")
+        self.assertEqual(self.sql("SELECT born, home_town FROM people WHERE name = 'grace'"),
+                         [{"born": 1906, "home_town": "YORK"}])
+        self.assertIn("no column", self.run_tamis("index", "create", "people", "again", "town_lower", expect=1))
+        self.assertIn("not computed", self.run_tamis("table", "drop-column", "people", "home_town", expect=1))
+        self.assertIn("no such column", self.run_tamis("table", "drop-column", "people", "town_lower", expect=1))
+        self.run_tamis("table", "add-column", "people", "town_lower:int64")
+        self.run_tamis("table", "add-column", "people", "town=lower(home_town)")
+        self.assertEqual(self.sql("SELECT town, town_lower FROM people WHERE name = 'grace'"),
+                         [{"town": "york", "town_lower": None}])
+        self.import_people()
+
     def test_regions_are_shown_by_the_values_of_their_keys(self):
         self.import_people()
         region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]

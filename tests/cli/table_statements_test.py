@@ -192,6 +192,11 @@ class TableStatementsTest(unittest.TestCase):
         self.assertEqual(self.sql("SELECT * FROM t"), "a,b,since\n1,x,\n")
         self.refused("ALTER TABLE t RENAME COLUMN b TO c", "keeps its columns", "INSERT INTO")
         self.refused("ALTER TABLE t DROP COLUMN b", "keeps its columns")
+        self.run_tamis("table", "add-column", "t", "small=lower(b)")
+        error = self.refused("ALTER TABLE t DROP COLUMN small", 'cannot alter table "t"')
+        self.run_tamis(*error[error.index("tamis table drop-column"):].split()[1:])
+        self.refused("ALTER TABLE t DROP COLUMN small", "cannot drop column")
+        self.refused("ALTER TABLE t RENAME COLUMN b TO c", "keeps its columns")
         error = self.refused("ALTER TABLE t RENAME TO u", "keeps its name")
         view = error[error.index("CREATE TEMP VIEW"):error.index(" gives")]
         self.assertEqual(self.sql(view, "SELECT b FROM u"), "b\nx\n")

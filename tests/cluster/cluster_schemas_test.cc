@@ -193,6 +193,88 @@ TEST_P(ClusterSuite, AComputedColumnAndItsIndexComeWhileTheTableIsInUse) {
   EXPECT_EQ(count("s1"), 101u);
 }
 
+TEST_P(ClusterSuite, AComputedColumnIsDroppedUnderACoordinatorThatUsesIt) {
+  constexpr uint32_t kLower = 3;
+  Fill(300);
+  SplitAll(1);
+  const auto change = [&](auto call) {
+    return kind_->Ask<TableSchema>([&](auto done) { call(kind_->admin(), done); });
+  };
+  const auto drop = [](const char* column) {
+    return [=](ClusterAdmin& admin, auto done) { admin.DropColumn("packages", column, done); };
+  };
+  const IndexSpec index{.name = "small", .columns = {kLower}, .expected_values = 100};
+  const auto create_index = [&](ClusterAdmin& admin, auto done) {
+    admin.CreateIndex("packages", index, done);
+  };
+  const tamis::Column computed{
+      .name = "section_lower",
+      .type = Type::kText,
+      .expression = Expression{.function = Expression::Function::kLower, .source = kSection}};
+  const auto added =
+      change([&](ClusterAdmin& admin, auto done) { admin.AddColumn("packages", computed, done); });
+  ASSERT_TRUE(added.ok()) << added.status();
+  ASSERT_TRUE(change(create_index).ok());
+  EXPECT_EQ(change(drop("section_lower")).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(change(drop("section")).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(change(drop("absent")).status().code(), StatusCode::kNotFound);
+  const auto without_index =
+      change([](ClusterAdmin& admin, auto done) { admin.DropIndex("packages", "small", done); });
+  ASSERT_TRUE(without_index.ok()) << without_index.status();
+  const auto other = StartEngine();
+  const SchemaPtr old = *other->Table("packages");
+  ASSERT_EQ(old->FindColumn("section_lower"), kLower);
+
+  const auto dropped = change(drop("section_lower"));
+  ASSERT_TRUE(dropped.ok()) << dropped.status();
+  EXPECT_EQ(dropped->FindColumn("section_lower"), std::nullopt);
+  // It is done, and another call, which may be a retry of that, says so.
+  EXPECT_EQ(change(drop("section_lower")).status().code(), StatusCode::kNotFound);
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  EXPECT_TRUE(table_->columns[kLower].is_dropped());
+  EXPECT_EQ(Find(Section("s1")).size(), 100u);
+  // The coordinator that knows the column goes on using it, and writes.
+  const auto count = [&](const char* text) {
+    RowStream rows =
+        other->Search(old, {.predicate = Predicate::Compare(kLower, Op::kEq, Value::Text(text))});
+    size_t found = 0;
+    while (auto row = *rows.Next()) {
+      EXPECT_EQ((*row)[kLower], Value::Text(text));
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("s1"), 100u);
+  Row row = RowOf(5);
+  row[kSection] = Value::Text("S1");
+  row.resize(old->columns.size());
+  ASSERT_TRUE(Put(*other, row).ok());
+  EXPECT_EQ(count("s1"), 101u);
+  // An index by the position that it knows is refused.
+  EXPECT_EQ(change(create_index).status().code(), StatusCode::kFailedPrecondition);
+
+  // The name is free for a column of another kind, and the expression for another name.
+  const auto named = change([](ClusterAdmin& admin, auto done) {
+    admin.AddColumn("packages", {.name = "section_lower", .type = Type::kInt64}, done);
+  });
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->FindColumn("section_lower"), kLower + 1);
+  tamis::Column again = computed;
+  again.name = "small";
+  const auto back =
+      change([&](ClusterAdmin& admin, auto done) { admin.AddColumn("packages", again, done); });
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->FindColumn("small"), kLower);
+  const auto indexed = change(create_index);
+  ASSERT_TRUE(indexed.ok()) << indexed.status();
+  EXPECT_EQ(count("s1"), 101u);
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  EXPECT_EQ(Find(Predicate::Compare(kLower, Op::kEq, Value::Text("s1"))).size(), 101u);
+  ExpectClean(300);
+}
+
 TEST_P(ClusterSuite, ATableThatIsMadeAnewUnderItsNameIsEmpty) {
   Fill(100);
   const TableSchema schema = *table_;

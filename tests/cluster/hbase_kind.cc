@@ -96,6 +96,10 @@ class AdminOfProcesses : public ClusterAdmin {
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
     admin_.AddColumn(table, std::move(column), std::move(done));
   }
+  void DropColumn(const std::string& table, const std::string& column,
+                  Callback<TableSchema> done) override {
+    admin_.DropColumn(table, column, std::move(done));
+  }
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override {
     admin_.CreateIndex(table, std::move(index), std::move(done));
   }

@@ -190,6 +190,25 @@ TEST_F(RemoteStoreTest, TablesAndIndexesAreMadeThroughTheServer) {
   });
   ASSERT_TRUE(wider.ok()) << wider.status();
   EXPECT_EQ(SerializeSchema(**local_->engine().Table("cities")), SerializeSchema(*wider));
+  const auto computed = AwaitResult<TableSchema>(executor, wait, [&](auto done) {
+    remote->admin().AddColumn("cities",
+                              {.name = "small",
+                               .type = Type::kText,
+                               .expression = Expression{.function = Expression::Function::kLower}},
+                              done);
+  });
+  ASSERT_TRUE(computed.ok()) << computed.status();
+  const auto drop = [&](const std::string& column) {
+    return AwaitResult<TableSchema>(
+        executor, wait, [&](auto done) { remote->admin().DropColumn("cities", column, done); });
+  };
+  const auto dropped = drop("small");
+  ASSERT_TRUE(dropped.ok()) << dropped.status();
+  EXPECT_EQ(dropped->FindColumn("small"), std::nullopt);
+  EXPECT_EQ(drop("small").status().code(), StatusCode::kNotFound);
+  const Status refused = drop("area").status();
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("only computed columns can be dropped"));
   const auto found = remote->engine().Get(*made, {Value::Text("Rom"), {}});  // by the old schema
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((**found)[1], Value::Int64(3));
