@@ -26,6 +26,7 @@ namespace tamis {
 namespace {
 
 constexpr int64_t kRows = 240;
+const Expression kLowerOfS{.function = Expression::Function::kLower, .source = 2};
 
 // SQLite hands its own functions only to an extension's entry point.
 std::shared_ptr<Session> opening;
@@ -55,19 +56,16 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
     cluster_ = std::move(*opened);
     TableSchema schema;
     schema.name = "t";
-    schema.columns = {
-        {.name = "id", .type = Type::kInt64, .nullable = false},
-        {.name = "n", .type = Type::kInt64},
-        {.name = "s", .type = Type::kText},
-        {.name = "d", .type = Type::kDouble},
-        {.name = "x", .type = Type::kText},
-        {.name = "s_lower",
-         .type = Type::kText,
-         .expression = Expression{.function = Expression::Function::kLower, .source = 2}},
-        {.name = "x_start",
-         .type = Type::kText,
-         .expression =
-             Expression{.function = Expression::Function::kSubstr, .source = 4, .length = 2}}};
+    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                      {.name = "n", .type = Type::kInt64},
+                      {.name = "s", .type = Type::kText},
+                      {.name = "d", .type = Type::kDouble},
+                      {.name = "x", .type = Type::kText},
+                      {.name = "s_lower", .type = Type::kText, .expression = kLowerOfS},
+                      {.name = "x_start",
+                       .type = Type::kText,
+                       .expression = Expression{
+                           .function = Expression::Function::kSubstr, .source = 4, .length = 2}}};
     schema.key = {0};
     schema.indexes = {{.name = "n_s", .columns = {1, 2}, .include = {4}},
                       {.name = "s", .columns = {2}},
@@ -120,6 +118,29 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
     ASSERT_TRUE(regions.ok()) << regions.status();
     // Refused while an earlier one is under way.
     (void)cluster_->Split((*regions)[random_.Uniform(regions->size())].id);
+  }
+
+  // Drops the column that is lower(s), with its index, or adds it again, under the same name or
+  // another one. The connection knows it as s_lower all the time.
+  void DropOrAddLower() {
+    const auto change = [&](auto call) {
+      const auto changed = cluster_->Ask<TableSchema>(call);
+      ASSERT_TRUE(changed.ok()) << changed.status();
+    };
+    if (!lower_name_.empty()) {
+      change([&](auto done) { cluster_->admin().DropIndex("t", "s_lower", done); });
+      session_->engine->ForgetTable("t");  // a search in the order of this index would fail once
+      change([&](auto done) { cluster_->admin().DropColumn("t", lower_name_, done); });
+      lower_name_.clear();
+    } else {
+      lower_name_ = random_.OneIn(2) ? "s_lower" : "small";
+      const Column column{.name = lower_name_, .type = Type::kText, .expression = kLowerOfS};
+      change([&](auto done) { cluster_->admin().AddColumn("t", column, done); });
+      const IndexSpec index{
+          .name = "s_lower", .columns = {5}, .expected_values = 200, .include = {1}};
+      change([&](auto done) { cluster_->admin().CreateIndex("t", index, done); });
+    }
+    if (!random_.OneIn(4)) session_->engine->ForgetTable("t");
   }
 
   // SQLite's own text of a REAL has 15 digits, with which other numbers look the same.
@@ -438,6 +459,7 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
   Random random_{seed_};
   std::unique_ptr<ClusterUnderTest> cluster_;
   std::shared_ptr<Session> session_;
+  std::string lower_name_ = "s_lower";  // the name of the column lower(s); empty while dropped
   sqlite3* ours_ = nullptr;
   sqlite3* plain_ = nullptr;
 };
@@ -448,6 +470,9 @@ TEST_P(SqlBesideSqliteTest, RowsComeInTheOrderOfPlainSqlite) {
   ASSERT_NO_FATAL_FAILURE(Fill());
   for (int i = Statements(500); i > 0; --i) {
     if (random_.OneIn(60)) SplitOne();
+    if (random_.OneIn(60)) {
+      ASSERT_NO_FATAL_FAILURE(DropOrAddLower());
+    }
     ASSERT_NO_FATAL_FAILURE(Compare(RandomStatement()));
   }
 }
@@ -731,6 +756,34 @@ TEST_P(SqlBesideSqliteTest, RewrittenLowerFindsTheRowsOfPlainSqlite) {
   }
 }
 
+TEST_P(SqlBesideSqliteTest, OpenConnectionNoticesThatAColumnWasDropped) {
+  SCOPED_TRACE("seed " + std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  EXPECT_FALSE(session_->HasDroppedColumns());
+  const std::string sql = "SELECT id FROM t WHERE s_lower = 'xa' ORDER BY id";
+  const std::string of_lower = "SELECT id FROM t WHERE lower(s) = 'xa' ORDER BY id";
+  ASSERT_NO_FATAL_FAILURE(DropOrAddLower());
+  session_->engine->ForgetTable("t");
+  EXPECT_TRUE(session_->HasDroppedColumns());
+  EXPECT_EQ(RewriteQuery(of_lower, session_->engine.get()).sql, std::nullopt);
+  ASSERT_NO_FATAL_FAILURE(Compare(sql));
+  // A column of another kind has the name from now on. Others see it, this connection does not.
+  const auto added = cluster_->Ask<TableSchema>([&](auto done) {
+    cluster_->admin().AddColumn("t", {.name = "s_lower", .type = Type::kInt64}, done);
+  });
+  ASSERT_TRUE(added.ok()) << added.status();
+  session_->engine->ForgetTable("t");
+  EXPECT_TRUE(session_->HasDroppedColumns());
+  ASSERT_NO_FATAL_FAILURE(Compare(sql));
+  ASSERT_EQ(Run(ours_, "DROP TABLE t"), "");
+  ASSERT_EQ(Run(ours_, "CREATE VIRTUAL TABLE t USING tamis"), "");
+  EXPECT_FALSE(session_->HasDroppedColumns());
+  EXPECT_EQ(Run(ours_, "SELECT count(s_lower) FROM t"), "0\n");
+  EXPECT_EQ(Run(ours_, "SELECT type FROM pragma_table_info('t') WHERE name = 's_lower'"),
+            "INTEGER\n");
+}
+
 TEST_P(SqlBesideSqliteTest, ReverseKeyOrderReadsTheLastRows) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(Open());
@@ -760,6 +813,9 @@ TEST_P(SqlBesideSqliteTest, AggregatesAreThoseOfPlainSqlite) {
   for (int i = Statements(500); i > 0; --i) {
     if (random_.OneIn(60)) SplitOne();
     session_->most_gathered_groups = random_.OneIn(4) ? random_.Uniform(20) : 1000;
+    if (random_.OneIn(60)) {
+      ASSERT_NO_FATAL_FAILURE(DropOrAddLower());
+    }
     ASSERT_NO_FATAL_FAILURE(Compare(RandomAggregate()));
   }
 }
