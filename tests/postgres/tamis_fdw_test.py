@@ -566,6 +566,24 @@ class ChangesTest(PostgresTest):
                      "CREATE TRIGGER t BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION more()", "UPDATE orders SET paid = true WHERE id = 5")
         self.assertEqual(self.rows("SELECT cents, paid FROM orders WHERE id = 5"), [(8, True)])
 
+    def test_dropped_computed_column_is_not_imported(self):
+        imported = "IMPORT FOREIGN SCHEMA x LIMIT TO (orders) FROM SERVER shop INTO public"
+        columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum > 0 ORDER BY attnum"
+        before = self.rows(columns)
+        for command in ("add-column", "name=lower(customer)"), ("drop-column", "name"):
+            self.store.stop()
+            self.store.run("table", command[0], "orders", command[1])
+            self.store.start("--write")
+            self.connection.close()
+            self.cursor = self.connect().cursor()
+            if command[0] == "add-column":
+                self.run_sql("DROP FOREIGN TABLE orders", imported)
+                self.assertEqual(self.rows("SELECT name FROM orders WHERE id = 1"), [("kim",)])
+        self.run_sql("DROP FOREIGN TABLE orders", imported)
+        self.assertEqual(self.rows(columns), before)
+        self.run_sql("UPDATE orders SET cents = 9 WHERE id = 1")
+        self.assertEqual(self.rows("SELECT cents FROM orders WHERE id = 1"), [(9,)])
+
     def test_columns_that_postgresql_generates_are_sent(self):
         self.run_sql("CREATE FOREIGN TABLE f (id bigint, cents bigint GENERATED ALWAYS AS (id * 2) STORED) SERVER shop "
                      "OPTIONS (table_name 'orders')", "INSERT INTO f VALUES (60)", "UPDATE f SET id = 61 WHERE id = 60",
