@@ -30,6 +30,7 @@ struct Faults {
   bool slices_are_not_sent = false;     // replicas and the log are not told of a new slice
   bool time_under_way_counts = false;   // the wall clocks of two servers are compared
   bool erases_newest_copy = false;      // a window erases the copy that is found longest
+  bool erases_first_match = false;      // a window with counters erases where it matches first
   bool erases_of_any_age = false;       // TAMIS.DEL erases what may have left the window
   bool drops_what_was_passed = false;   // drops a table in which the last piece left no tag
   bool compacts_as_it_stands = false;   // replicas begin a piece where they themselves stopped
@@ -64,6 +65,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"slices_are_not_sent", &Faults::slices_are_not_sent},
     {"time_under_way_counts", &Faults::time_under_way_counts},
     {"erases_newest_copy", &Faults::erases_newest_copy},
+    {"erases_first_match", &Faults::erases_first_match},
     {"erases_of_any_age", &Faults::erases_of_any_age},
     {"drops_what_was_passed", &Faults::drops_what_was_passed},
     {"compacts_as_it_stands", &Faults::compacts_as_it_stands},

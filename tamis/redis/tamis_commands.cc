@@ -139,12 +139,12 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   return now.running_ms >= metadata.rebuilt_running_ms + delay;
 }
 
-// nullopt when memory does not suffice.
-std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item,
-                                  uint64_t since) try {
+// kKept when memory does not suffice, too.
+TrustedFilter::Erased EraseIfMemory(TrustedFilter& filter, std::string_view item,
+                                    uint64_t since) try {
   return filter.Erase(item, since);
 } catch (const std::bad_alloc&) {
-  return std::nullopt;
+  return TrustedFilter::Erased::kKept;
 }
 
 // TAMIS.DELIF erases the key of a row that the filter held when the row was deleted. One that finds
@@ -174,6 +174,7 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
                           "ERR a filter of this type does not erase: make one of another TYPE");
     return false;
   }
+  using Erased = TrustedFilter::Erased;
   std::vector<String*> erased;  // items that a replica has to erase
   erased.reserve(items.size());
   bool stray = false;
@@ -181,17 +182,16 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     if (may_erase) key->Prefetch(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
-      const std::optional<bool> done =
-          may_erase ? EraseIfMemory(*key, texts[i], since) : std::nullopt;
-      if (!done) {
+      const Erased done = may_erase ? EraseIfMemory(*key, texts[i], since) : Erased::kKept;
+      if (done == Erased::kKept) {
         ++key->counters().skipped;
         ++metrics.erases_skipped;
-      } else if (*done) {
+      } else if (done == Erased::kErased) {
         erased.push_back(items[begin + i]);
       } else {
         stray = true;
       }
-      server.ReplyWithLongLong(ctx, !done ? -1 : *done ? 1 : 0);
+      server.ReplyWithLongLong(ctx, done == Erased::kErased ? 1 : done == Erased::kAbsent ? 0 : -1);
     }
   });
   if (!erased.empty()) {

@@ -35,6 +35,14 @@ bool InsertInto(AnyFilter& filter, uint64_t hash) try {
 
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "filter: " + why}; }
 
+// Whether an item leaves one fingerprint in a filter of this kind, under a place that follows from
+// the item alone. Items that such a filter cannot tell apart are equal for every filter of its size
+// and seed, so each may take the other's copy.
+bool HasFingerprints(FilterKind kind) {
+  return kind == FilterKind::kBlockedQuotient || kind == FilterKind::kCuckoo ||
+         kind == FilterKind::kQuotient || kind == FilterKind::kDLeftCountingBloom;
+}
+
 bool RateCanBe(double rate) { return rate > 0 && rate < 1; }
 
 struct Sizes {
@@ -271,21 +279,36 @@ uint64_t TrustedFilter::Count(Moment now) const {
   return count;
 }
 
-bool TrustedFilter::Erase(std::string_view item, uint64_t since) {
+// The slice from number `since` on that an erase may change; nullptr when it is not known which one
+// has the item. Where no slice matches, it is the newest one.
+AnyFilter* TrustedFilter::SliceToEraseFrom(uint64_t hash, uint64_t since) {
+  if (faults.erases_newest_copy && filter_->MayContain(hash)) return &*filter_;
+  const bool oldest = HasFingerprints(filter_->type().kind) || faults.erases_first_match;
+  AnyFilter* matching = nullptr;
+  for (Window::Slice& slice : window_->older()) {
+    if (slice.number < since || !slice.filter->MayContain(hash)) continue;
+    if (matching != nullptr) return nullptr;
+    matching = &*slice.filter;
+    if (oldest) return matching;
+  }
+  if (matching == nullptr) return &*filter_;
+  return filter_->MayContain(hash) ? nullptr : matching;
+}
+
+TrustedFilter::Erased TrustedFilter::Erase(std::string_view item, uint64_t since) {
   if (rebuild_) {
     AnyFilter& filter = *rebuild_->filter;
     const uint64_t hash = Hash(item, filter.seed());
     if (filter.MayContain(hash)) ++rebuild_->skipped;
     if (faults.erases_from_both) filter.Erase(hash);
   }
-  if (!filter_) return false;
+  if (!filter_) return Erased::kAbsent;
   const uint64_t hash = Hash(item, filter_->seed());
-  if (!window_) return filter_->Erase(hash);
-  if (faults.erases_newest_copy && filter_->MayContain(hash)) return filter_->Erase(hash);
-  for (Window::Slice& slice : window_->older()) {
-    if (slice.number >= since && slice.filter->MayContain(hash)) return slice.filter->Erase(hash);
-  }
-  return filter_->Erase(hash);
+  AnyFilter* const from = window_ ? SliceToEraseFrom(hash, since) : &*filter_;
+  if (from == nullptr) return Erased::kKept;
+  if (from->Erase(hash)) return Erased::kErased;
+  // A filter of layers leaves an item that more than one layer may contain.
+  return from->MayContain(hash) ? Erased::kKept : Erased::kAbsent;
 }
 
 std::vector<Window::Slice> TrustedFilter::BeginSlice(uint64_t number, uint64_t elapsed_ms,

@@ -137,14 +137,20 @@ class TrustedFilter {
   // Adds the item to the filter and to the rebuild. Without a filter the result is the rebuild's.
   // REQUIRES: !partial()
   Added Add(std::string_view item);
-  // True when the filter contained the item and erased it. The rebuild keeps the item and counts
-  // it in Rebuild::skipped. REQUIRES: !partial()
+  // kAbsent: the filter does not contain the item. kKept: it may contain it, and nothing was
+  // erased, since it is not known where the item is and an erase elsewhere would remove another
+  // one.
+  enum class Erased { kErased, kAbsent, kKept };
+  // Erases one copy of the item. The rebuild keeps the item and counts it in Rebuild::skipped.
+  // REQUIRES: !partial()
   //
-  // With a window: erases the oldest copy in the slices from number `since` on. The copies that
-  // remain are found longer than the one that went, so every other item with this fingerprint is
-  // found for its time. REQUIRES: the item was added in one of these slices, and that of `since` is
-  // still there.
-  bool Erase(std::string_view item, uint64_t since = 0);
+  // With a window: erases from the slices from number `since` on. If the type keeps a fingerprint
+  // of an item, the oldest copy goes. The copies that remain are found longer than the one that
+  // went, so every other item with this fingerprint is found for its time. A type with counters may
+  // match in a slice that other items have filled: there an erase would remove bits of several of
+  // them. It erases only if one slice alone matches, which then has the item; else the result is
+  // kKept. REQUIRES: the item was added in one of these slices, and that of `since` is still there.
+  Erased Erase(std::string_view item, uint64_t since = 0);
 
   Window* window() { return window_ ? &*window_ : nullptr; }  // nullptr: items stay
   const Window* window() const { return window_ ? &*window_ : nullptr; }
@@ -214,6 +220,7 @@ class TrustedFilter {
   TrustedFilter() = default;
   static uint64_t NewGeneration();
   bool InsertIntoRebuild(uint64_t hash);
+  AnyFilter* SliceToEraseFrom(uint64_t hash, uint64_t since);
   Status DecodeAll(std::string_view bytes);
 
   Metadata metadata_;

@@ -171,8 +171,8 @@ TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
   filter.Start(MakeRebuild());
   EXPECT_EQ(filter.Add("meanwhile"), TrustedFilter::Added::kNew);
   EXPECT_TRUE(AddToRebuild(&filter, "row"));
-  EXPECT_TRUE(filter.Erase("meanwhile"));
-  EXPECT_TRUE(filter.Erase("before"));
+  EXPECT_EQ(filter.Erase("meanwhile"), TrustedFilter::Erased::kErased);
+  EXPECT_EQ(filter.Erase("before"), TrustedFilter::Erased::kErased);
   EXPECT_EQ(filter.rebuild()->skipped, 1u) << "the other one is not in the new filter";
   const auto contains = [&](const char* item) {
     return filter.filter().MayContain(Hash(item, filter.filter().seed()));
@@ -201,7 +201,21 @@ TEST(TrustedFilter, AddThatTheRebuildHasNoPlaceForIsAcknowledgedAndRemembered) {
   TrustedFilter alone = MakeRebuildAlone();
   EXPECT_EQ(alone.Add("x"), TrustedFilter::Added::kNew);
   EXPECT_EQ(alone.Add("x"), TrustedFilter::Added::kPerhaps);
-  EXPECT_FALSE(alone.Erase("x"));
+  EXPECT_EQ(alone.Erase("x"), TrustedFilter::Erased::kAbsent);
+}
+
+TEST(TrustedFilter, EraseOfAnItemThatSeveralLayersMatchIsKept) {
+  auto layers = AnyFilter::Create("scalable", {.capacity = 50, .fpr = 0.3, .seed = 7});
+  ASSERT_TRUE(layers.ok()) << layers.status();
+  TrustedFilter filter({.wanted_rate = 0.3, .capacity = 50}, std::move(*layers));
+  for (int i = 0; i < 500; ++i) (void)filter.Add("row" + std::to_string(i));
+  int kept = 0;
+  for (int i = 0; i < 500; ++i) {
+    const TrustedFilter::Erased erased = filter.Erase("row" + std::to_string(i));
+    EXPECT_NE(erased, TrustedFilter::Erased::kAbsent) << i;
+    kept += erased == TrustedFilter::Erased::kKept ? 1 : 0;
+  }
+  EXPECT_GT(kept, 0);
 }
 
 // The word after the magic number.

@@ -166,6 +166,32 @@ def erase_of_any_age(words):
         return client("TAMIS.CHECK", "key", *items).count(0)
 
 
+def erase_by_counters(words):
+    """Rows of two slices, so many that each slice matches rows of the other one; those of the second go."""
+    denied = erased = 0
+    with Timed(words=words) as server:
+        client = server.client
+        kinds = ("counting", "dynamic-count", "split-counting", "scalable", "blocked-counting", "projected", "d-left",
+                 "cuckoo", "blocked-quotient", "quotient")
+        before = {}
+        for kind in kinds:
+            assert client("TAMIS.RESERVE", kind, "0.3", "800", "TYPE", kind, "WINDOW", "60", "SEED", "7") == "OK"
+            before[kind] = client("TAMIS.GENERATION", kind)
+            assert -1 not in client("TAMIS.ADD", kind, *(f"stays{i}" for i in range(150)))
+        passes(SLICE, server)
+        for kind in kinds:
+            goes = [f"goes{i}" for i in range(150)]
+            assert -1 not in client("TAMIS.ADD", kind, *goes)
+            replies = client("TAMIS.DELIF", kind, before[kind], *goes)
+            assert words or 0 not in replies, (kind, replies)
+            erased += replies.count(1)
+            info = client("TAMIS.INFO", kind)
+            assert dict(zip(info[::2], info[1::2]))["Skipped erases"] == replies.count(-1)
+            denied += client("TAMIS.CHECK", kind, *(f"stays{i}" for i in range(150))).count(0)
+        assert erased > 500
+    return denied
+
+
 def generations():
     """DELIF erases with a generation that was read before the add, until the slice of then is over."""
     with Timed() as server:
@@ -466,6 +492,7 @@ def main():
     what_was_restored_in_a_log()
     shown(slice_that_ends_early, "slices_end_early")
     shown(erase_of_a_copy, "erases_newest_copy")
+    shown(erase_by_counters, "erases_first_match")
     shown(erase_of_any_age, "erases_of_any_age")
     shown(replica_that_begins_no_slice, "slices_are_not_sent")
     shown(replica_without_memory, "incomplete_is_believed")
