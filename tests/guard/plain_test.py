@@ -36,6 +36,7 @@ CHANGED = {
     "adds to no filter end no trust": ("redis.call('DEL', note)", "local _ = note"),
     "adds do not go to the new filter": ("[new] = rebuild}", "}"),
     "the trust is of the commit": ("'SET', trust, noted", "'SET', trust, here .. ' ' .. generation"),
+    "a filter without bits is believed": ("found == false", "not found"),
     "any rebuild is committed": ("not here or noted ~= here .. ' ' .. generation", "false"),
 }
 
@@ -116,6 +117,52 @@ def answers():
             guard.load(ROWS)
             guard.client(*words)
             assert guard("check", "row1") == -1, words
+
+
+def sizes():
+    """A filter of a size that cannot be is not begun, whatever estimate of the rows it was computed from."""
+    sizes = ("0", "-1", "-3", "-4", "-30", "-20000", "", "x", "1e3", "10.5", "0x10", " 10", "10 ", "nan", "inf",
+             str(512 << 20), "9" * 400)
+    wrong = [(size, "7") for size in sizes] + [("100", hashes) for hashes in sizes + ("101", "99999", "7.5")]
+    with Server(None) as server:
+        guard = Guard(server.client())
+        for size, hashes in wrong:
+            generation = os.urandom(8).hex()
+            reply = guard("start", generation, size, hashes)
+            assert isinstance(reply, Error) and "is a whole number from 1 to" in reply, (size, hashes, reply)
+            for words in (("load", generation, *ROWS), ("commit", generation)):
+                assert isinstance(guard(*words), Error), (size, hashes, words)
+            assert guard("check", "row1") == -1, (size, hashes)
+        for size, hashes in (("1", "1"), ("1", "100"), ("3", "7"), ("007", "07")):
+            generation = os.urandom(8).hex()
+            assert guard("start", generation, size, hashes) == "OK"
+            assert guard("load", generation, *ROWS) == "OK" and guard("commit", generation) == "OK"
+            assert guard.refused(ROWS) == 0, (size, hashes)
+        assert guard("start", "0123456789abcdef", "100", "7") == "OK"
+        for words in ((), ("nonsense", "x"), ("__index", "x"), ("check",), ("check", "x", "y"), ("add",), ("load",), ("start",),
+                      ("start", "0" * 16, "100"), ("commit",), ("start", "short", "100", "7")):
+            reply = guard(*words)
+            assert isinstance(reply, Error) and "Script" not in reply and "script:" not in reply, (words, reply)
+        assert "four keys" in guard.client("EVAL", SCRIPT, "1", KEYS[0], "check", "x")
+
+
+def filter_without_bits(script):
+    """Something cuts the new filter off, and rows are added, loaded and committed; or the filter that is trusted."""
+    denied = 0
+    for header in (b"0007", b"0000", b"000x", b"00"):
+        for cut in (KEYS[2], KEYS[0]):
+            with Server(None) as server:
+                guard = guarded(server, script)
+                generation = guard.start()
+                assert guard("load", generation, *ROWS) == "OK"
+                if cut == KEYS[0]:
+                    assert guard("commit", generation) == "OK"
+                guard.client("SET", cut, generation.encode() + header)
+                if cut == KEYS[2]:
+                    assert isinstance(guard("load", generation, *ROWS), Error) or script != SCRIPT
+                    assert isinstance(guard("commit", generation), Error) or script != SCRIPT
+                denied += guard.refused(ROWS)
+    return denied
 
 
 def restart(script):
@@ -321,6 +368,7 @@ SHOWN = (
     (renamed_and_back, "adds to no filter end no trust"), (adds_during_a_rebuild, "adds do not go to the new filter"),
     (restart_during_a_rebuild, "any rebuild is committed", "the trust is of the commit"),
     (new_filter_that_goes, "adds to no filter end no trust"),
+    (filter_without_bits, "a filter without bits is believed"),
 )
 
 
@@ -420,6 +468,7 @@ def main():
     for name, (file, language) in LANGUAGES.items():
         page_has(os.path.join(CODE, file), name, language)
     answers()
+    sizes()
     for rule, *names in SHOWN:
         assert rule(SCRIPT) == 0, rule.__name__
         assert rule(changed(*names)) > 0, f"{rule.__name__}: no row is refused where {names}"
