@@ -310,15 +310,19 @@ TEST_F(SearcherTest, ContinuationOfAnotherOrderIsNotInTheOrderOfTheRequest) {
 
 TEST_F(SearcherTest, RequestHasOneToSoManyBranches) {
   const auto with_branches = [&](int count) {
-    return CodeAfter([&](pb::SearchRequest* request) {
+    const auto change = [&](pb::SearchRequest* request) {
       const pb::Branch branch = request->branches(0);
       request->clear_branches();
       for (int i = 0; i < count; ++i) *request->add_branches() = branch;
-    });
+    };
+    return StatusAfter(change, schema_);
   };
-  EXPECT_EQ(with_branches(0), StatusCode::kInvalidArgument);
-  EXPECT_EQ(with_branches(1024), StatusCode::kOk);
-  EXPECT_EQ(with_branches(1025), StatusCode::kInvalidArgument);
+  EXPECT_EQ(with_branches(1024), Status::Ok());
+  for (const int count : {0, 1025}) {
+    const Status refusal = with_branches(count);
+    EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(refusal.message(), "a search has 1 to 1024 branches, not " + std::to_string(count));
+  }
 }
 
 TEST_F(SearcherTest, BranchHasOneStreamOfAnIndex) {
