@@ -1,9 +1,11 @@
 #include "tamis/redis/dump_commands.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "tamis/redis/clock.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
@@ -57,10 +59,17 @@ void LoadChunk(Ctx* ctx, Words words) {
   };
   if (position == 0) {
     if (!key.missing()) return error("ERR item exists");
-    auto filter = TrustedFilter::FromHeader(data, GreatestBytes(ctx));
+    // Only this server's own log may say that a filter was trusted, and when it was written. A
+    // client may send the log of another server, which is a part of this log from now on.
+    const bool keeps_record = LoadsFiles(ctx) || faults.log_of_another_is_believed ||
+                              faults.copies_are_believed || faults.dumps_are_trusted;
+    const std::string header =
+        keeps_record ? std::string(data) : TrustedFilter::WithoutRecord(data);
+    auto filter = TrustedFilter::FromHeader(header, GreatestBytes(ctx));
     if (!filter.ok()) return bad(filter.status());
     if (filter->promised() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
     key.Set(std::move(*filter));
+    server.Replicate(ctx, "TAMIS.LOADCHUNK", "slb", words[1], 0ll, header.data(), header.size());
   } else {
     if (key.missing()) return error(kNotFound);
     if (!key->partial() || static_cast<uint64_t>(position) != key->received() + 1) {
@@ -71,8 +80,8 @@ void LoadChunk(Ctx* ctx, Words words) {
     // A filter that a client loads is not trusted: items may have been added to its source
     // meanwhile. One that is loaded from the server's own log may be.
     TrustLoaded(ctx, key.get());
+    server.ReplicateVerbatim(ctx);
   }
-  server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.loadchunk", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
 }

@@ -18,6 +18,7 @@ struct Faults {
   bool copies_are_believed = false;         // COPY, RESTORE, LOADCHUNK, UNION: like their source
   bool stray_erases_are_believed = false;   // an erase of an absent item does not end trust
   bool moved_is_believed = false;           // a filter that was away from its name, as before
+  bool log_of_another_is_believed = false;  // its bytes in this log, as this server's own
   bool dumps_are_trusted = false;           // DUMP and SCANDUMP: like a primary's files
   bool replicas_log_trust = false;          // a replica's own files, as a primary's
   bool old_copies_are_believed = false;     // by a replica: what its own files held at its start
@@ -53,6 +54,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"copies_are_believed", &Faults::copies_are_believed},
     {"stray_erases_are_believed", &Faults::stray_erases_are_believed},
     {"moved_is_believed", &Faults::moved_is_believed},
+    {"log_of_another_is_believed", &Faults::log_of_another_is_believed},
     {"dumps_are_trusted", &Faults::dumps_are_trusted},
     {"replicas_log_trust", &Faults::replicas_log_trust},
     {"old_copies_are_believed", &Faults::old_copies_are_believed},

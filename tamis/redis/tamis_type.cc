@@ -44,6 +44,9 @@ struct Methods {
     if (fields.failed()) return bad("filter: the value ends early");
     if (const String* name = fields.key()) ListTrustedKey(fields.database(), TextOf(name));
     TrustLoaded(ctx, &*filter);
+    if (const String* name = fields.key(); name != nullptr && !LoadsFiles(ctx)) {
+      DisownInLog(ctx, fields.database(), TextOf(name), *filter);
+    }
     return filter;
   }
 

@@ -1,5 +1,8 @@
 #include "tamis/redis/trust.h"
 
+#include <memory>
+#include <string>
+
 #include "tamis/redis/clock.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/metrics.h"
@@ -115,8 +118,10 @@ void CommandRefused(Ctx* ctx, bool items) noexcept {
 
 bool ChainsBelieved() { return chains_believed || faults.incomplete_is_believed; }
 
+bool LoadsFiles(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagLoading) != 0; }
+
 bool MayTrust(Ctx* ctx) {
-  if ((server.GetContextFlags(ctx) & kFlagLoading) == 0 || loads_first_copy) return true;
+  if (!LoadsFiles(ctx) || loads_first_copy) return true;
   return settings.trust_after_restart && (!IsReplica(ctx) || faults.old_copies_are_believed);
 }
 
@@ -126,8 +131,41 @@ void DoubtInOwnLog(Ctx* ctx, String* key) {
   }
 }
 
+// The server logs RESTORE after the module has read the value, so that what is to stand behind it
+// comes from a timer, which runs before the log is written.
+void DisownInLog(Ctx* ctx, int database, std::string_view key, const TrustedFilter& filter) {
+  if (!filter.metadata().was_in_log || faults.log_of_another_is_believed) return;
+  struct Restored {
+    int database;
+    std::string key;
+    bool window;
+    long long slice, elapsed_ms, wall_ms;
+  };
+  const Moment now = PresentMoment();
+  const Window* const window = filter.window();
+  auto restored = std::make_unique<Restored>(
+      Restored{database, std::string(key), window != nullptr,
+               window == nullptr ? 0 : static_cast<long long>(window->newest()),
+               window == nullptr ? 0 : static_cast<long long>(window->ElapsedMs(now)),
+               static_cast<long long>(now.wall_ms)});
+  server.CreateTimer(
+      ctx, 0,
+      [](Ctx* later, void* data) noexcept {
+        const std::unique_ptr<Restored> restored(static_cast<Restored*>(data));
+        if (server.SelectDb(later, restored->database) != kOk) return;
+        String* const name = server.CreateString(later, restored->key.data(), restored->key.size());
+        server.Replicate(later, "TAMIS.DOUBT", "s", name);
+        if (restored->window) {
+          server.Replicate(later, "TAMIS.SLICE", "sclll", name, "BEGIN", restored->slice,
+                           restored->elapsed_ms, restored->wall_ms);
+        }
+        server.FreeString(later, name);
+      },
+      restored.release());
+}
+
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
-  const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
+  const bool loading = LoadsFiles(ctx);
   if (filter->partial()) return;
   if (Window* const window = filter->window()) {
     // The wall clocks of two servers are not compared.

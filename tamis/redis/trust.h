@@ -11,9 +11,11 @@
 //   own files, read as a replica               no: the same
 //   a log whose base is a copy from elsewhere  no: Valkey 9.1 keeps the first copy as its base
 //   DUMP, TAMIS.SCANDUMP, COPY                 no, also when the log that has the RESTORE is read
+//   files of another server, sent by a client  no, likewise
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "tamis/redis/server.h"
 #include "tamis/redis/trusted_filter.h"
@@ -56,6 +58,12 @@ bool MayTrust(Ctx* ctx);
 // On a replica it writes TAMIS.DOUBT of the key to its own log, which then does not make the key
 // trusted.
 void DoubtInOwnLog(Ctx* ctx, String* key);
+// Whether this server is reading its own files, or the first copy from its primary.
+bool LoadsFiles(Ctx* ctx);
+// To be called when a client has restored `filter`. Where its bytes are a part of another server's
+// log, it writes to this server's log that the filter is not trusted, and how old its slice is; the
+// log would else be read as if they were its own.
+void DisownInLog(Ctx* ctx, int database, std::string_view key, const TrustedFilter& filter);
 // Called for a loaded filter. Its window goes on; the time since it was saved counts if the file is
 // this server's own. Trusts the filter and its rebuild again if the server that saved them trusted
 // them, and the file is this server's own or its primary's.

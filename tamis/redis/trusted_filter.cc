@@ -105,7 +105,8 @@ TrustedFilter::Saved TrustedFilter::Save(uint64_t trust_epoch, bool in_log, Mome
   }
   saved.header =
       HeaderOf(metadata_, window_.has_value(), rebuild(), sizes, IsTrustedIn(trust_epoch),
-               rebuild_ && rebuild_->sound_epoch == trust_epoch, metadata_.rebuilt_time, in_log);
+               rebuild_ && rebuild_->sound_epoch == trust_epoch, metadata_.rebuilt_time,
+               in_log && !partial_);  // the time of a partial one is that of another server
   saved.header += window;
   return saved;
 }
@@ -115,6 +116,17 @@ std::string TrustedFilter::HeaderToCompare() const {
       HeaderOf(metadata_, window_.has_value(), rebuild(), {}, false, false, 0, false);
   if (window_) window_->EncodeToCompare(&header);
   return header;
+}
+
+std::string TrustedFilter::WithoutRecord(std::string_view header) {
+  std::string without(header);
+  constexpr size_t kFlagsAt = 4;
+  static_assert((kTrusted | kRebuildSound | kInLog) < 256, "they are in the first byte");
+  if (without.size() > kFlagsAt) {
+    without[kFlagsAt] = static_cast<char>(static_cast<uint8_t>(without[kFlagsAt]) &
+                                          ~(kTrusted | kRebuildSound | kInLog));
+  }
+  return without;
 }
 
 Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_t greatest_bytes) {

@@ -84,6 +84,9 @@ class TrustedFilter {
   // Creates a partial filter; AppendChunk then adds the bytes, as many as the header says.
   // kDataLoss when the header is damaged or promises more than `greatest_bytes`.
   static Result<TrustedFilter> FromHeader(std::string_view header, uint64_t greatest_bytes);
+  // The header without the record of the server that saved it: not trusted, not sound, and no part
+  // of a log.
+  static std::string WithoutRecord(std::string_view header);
   struct Saved {
     std::string header;
     // The filter, then the older slices of a window or the rebuild; while partial, what was

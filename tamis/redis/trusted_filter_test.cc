@@ -12,6 +12,7 @@ namespace tamis::redis {
 namespace {
 
 constexpr uint64_t kNoLimit = ~uint64_t{0};
+constexpr uint64_t kNoEpoch = ~uint64_t{0};
 
 TrustedFilter Make(bool guard) {
   auto filter = AnyFilter::Create("cuckoo", {.capacity = 1000, .fpr = 0.01, .seed = 7});
@@ -122,6 +123,18 @@ TEST(TrustedFilter, HeaderTellsWhetherItIsPartOfALog) {
     ASSERT_TRUE(copy.ok()) << copy.status();
     EXPECT_EQ(copy->metadata().was_in_log, in_log);
   }
+}
+
+TEST(TrustedFilter, HeaderWithoutItsRecordIsOtherwiseTheSame) {
+  for (TrustedFilter filter : {Make(true), MakeRebuilding()}) {
+    filter.Trust(1);
+    const std::string with = filter.Save(1, true).header;
+    const std::string without = TrustedFilter::WithoutRecord(with);
+    EXPECT_NE(with, without);
+    EXPECT_EQ(without, filter.Save(kNoEpoch, false).header);
+    EXPECT_EQ(TrustedFilter::WithoutRecord(without), without);
+  }
+  for (const char* text : {"", "x", "TMSF"}) EXPECT_EQ(TrustedFilter::WithoutRecord(text), text);
 }
 
 TEST(TrustedFilter, HeaderIsRefusedWhenItIsDamagedOrPromisesTooMuch) {

@@ -5,11 +5,13 @@ Each rule is shown twice: as it is, and switched off, where an item is then refu
 usage: trust_test.py MODULE
 """
 
+import os
 import signal
 import sys
 
 from kinds import KINDS, dump
 from persistence_test import free_port, linked, replicated, rewrite
+from rdb_value import sealed
 from redis_server import Error, Server
 
 MODULE = sys.argv[1]
@@ -419,6 +421,7 @@ def put_in_its_place(client, way):
 
 
 KEEPS_A_LOG = ("appendonly", "yes", "appendfsync", "always")
+IN_COMMANDS = (*KEEPS_A_LOG, "aof-use-rdb-preamble", "no")
 OWN_FILES = ("tamis-trust-after-restart", "yes")
 
 
@@ -429,6 +432,62 @@ def dump_in_a_log(words, way):
         reserve(client, "guard", "GUARD")
         put_in_its_place(client, way)
         assert client("DEBUG", "LOADAOF") == "OK"
+        return refused(client, "guard", LATER)
+
+
+def parts_in_log(client, server, key):
+    """The chunks of the key in the log that its server rewrites."""
+    rewrite(client)
+    directory = os.path.join(server.directory, "appendonlydir")
+    (base,) = [name for name in os.listdir(directory) if ".base." in name]
+    with open(os.path.join(directory, base), "rb") as file:
+        return [command[2:] for command in commands_of(file)
+                if command[0] == b"TAMIS.LOADCHUNK" and command[1] == key.encode()]
+
+
+def commands_of(file):
+    while line := file.readline():
+        command = []
+        for _ in range(int(line[1:])):
+            command.append(file.read(int(file.readline()[1:])))
+            file.read(2)
+        yield command
+
+
+def move_from_log(source, client, key, way):
+    """The key as the log of `source` has it, sent to another server: as it stands there, or by a program that makes
+    a RESTORE of it."""
+    reader = source.client()
+    chunks = parts_in_log(reader, source, key)
+    if way == "LOADCHUNK":
+        for at, data in chunks:
+            assert client("TAMIS.LOADCHUNK", key, at, data) == "OK"
+        return
+    assert reader("CONFIG", "SET", "rdbcompression", "no") == "OK"
+    value, header = reader("DUMP", key), reader("TAMIS.SCANDUMP", key, "0")[1]
+    assert value.count(header) == 1 and len(header) == len(chunks[0][1]) and header != chunks[0][1]
+    assert client("RESTORE", key, "0", sealed(value[:-8].replace(header, chunks[0][1]))) == "OK"
+
+
+def log_of_another(words, way, started):
+    """A client sends what the log of another server has; that one has adds later. Then the server is started again."""
+    with Server(MODULE, *IN_COMMANDS, words=OWN_FILES) as source, \
+            Server(MODULE, *IN_COMMANDS, words=(*OWN_FILES, *words)) as server:
+        reader, client = source.client(), server.client()
+        reserve(reader, "guard", "GUARD")
+        if started:
+            assert reader("TAMIS.REBUILD", "guard", "START", "0.001", "10000") > 0
+            assert reader("TAMIS.REBUILD", "guard", "ADD", *ITEMS) == len(ITEMS)
+        assert client("SELECT", "3") == "OK"
+        move_from_log(source, client, "guard", way)
+        assert client("TAMIS.CHECK", "guard", "item1", "absent") == [-1, -1]
+        add(reader, "guard", LATER)
+        server.kill()
+        server.start()
+        client = server.client()
+        client("SELECT", "3")
+        if started:
+            client("TAMIS.REBUILD", "guard", "COMMIT")
         return refused(client, "guard", LATER)
 
 
@@ -627,6 +686,9 @@ def main():
     shown(moved_in_a_log, "moved_is_believed")
     for way in ("RESTORE", "LOADCHUNK"):
         shown(dump_in_a_log, "dumps_are_trusted", way)
+    for way in ("LOADCHUNK", "RESTORE"):
+        for started in (False, True):
+            shown(log_of_another, "log_of_another_is_believed", way, started)
     for way in ("TRUST", "COMMIT", "START"):
         shown(log_of_a_replica, "replicas_log_trust", way, False)
     shown(log_of_a_replica, "replicas_log_trust", "TRUST", True)
