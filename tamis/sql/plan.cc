@@ -146,6 +146,37 @@ bool HasEquality(const SqlPlan& plan, uint32_t column) {
   });
 }
 
+bool HasLowerEquality(const SqlPlan& plan, uint32_t column) {
+  return std::ranges::any_of(plan.terms, [&](const SqlPlan::Term& term) {
+    return term.column == column && term.kind == Kind::kLower && term.op == Op::kEq;
+  });
+}
+
+bool HasIn(const SqlPlan& plan, uint32_t column) {
+  return std::ranges::any_of(plan.terms, [&](const SqlPlan::Term& term) {
+    return term.column == column && term.kind == Kind::kIn;
+  });
+}
+
+// Whether terms of the plan, whose values are not known yet, may imply the condition of an index.
+bool MayImply(const SqlPlan& plan, const TableSchema& schema, const Predicate& condition) {
+  std::vector<bool> columns(schema.columns.size());
+  condition.AddColumns(&columns);
+  for (const SqlPlan::Term& term : plan.terms) {
+    if (term.column < columns.size()) columns[term.column] = false;
+  }
+  return std::ranges::find(columns, true) == columns.end();
+}
+
+// Whether a condition may be looked up by the index.
+bool MayFind(const TableSchema& schema, const SqlPlan& plan, const IndexSpec& index) {
+  return MayImply(plan, schema, index.where) &&
+         std::ranges::any_of(plan.terms, [&](const SqlPlan::Term& term) {
+           return term.OnColumn() && term.column == index.columns[0] &&
+                  !(term.kind == Kind::kIsNull && index.nulls == IndexNulls::kSkip);
+         });
+}
+
 // Whether every row of the answer has the same value in the column. A text equal to a number may be
 // '10' or '010', so that the value on the other side must be known.
 bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
@@ -166,6 +197,16 @@ bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
     }
   }
   return false;
+}
+
+// Whether every column of ORDER BY is held: rows in any order are in this one.
+bool IsAnyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+  for (int i = 0; i < info->nOrderBy; ++i) {
+    const int column = info->aOrderBy[i].iColumn;
+    if (column < 0 || column >= static_cast<int>(schema.columns.size())) return false;
+    if (!IsHeld(schema, plan, static_cast<uint32_t>(column), info)) return false;
+  }
+  return info->nOrderBy > 0;
 }
 
 // Whether ORDER BY asks for what key order, or its reverse, gives: the key columns in one
@@ -217,6 +258,39 @@ ColumnFacts FactsOf(const TableSchema& schema, const SqlPlan& plan, sqlite3_inde
                          term.kind != Kind::kIs;
                 });
               }};
+}
+
+bool IsLimited(const sqlite3_index_info& info) {
+  return std::any_of(
+      info.aConstraint, info.aConstraint + info.nConstraint, [](const auto& constraint) {
+        return constraint.usable != 0 && constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT;
+      });
+}
+
+// Whether the search should return the rows in key order. Such a search uses an index only if its
+// entries come in key order, hence if an equality is on each of its columns. The rows that another
+// index finds are sorted by SQLite, except that
+// * an equality on the first column of the key leaves few rows to be scanned;
+// * a scan for a LIMIT ends early where the index would find the many rows of a range.
+bool IsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
+  if (!OrderIsKeyOrder(schema, plan, info, /*descending=*/false)) return false;
+  if (std::ranges::any_of(plan.terms,
+                          [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; }) ||
+      HasEquality(plan, schema.key[0])) {
+    return true;
+  }
+  const auto is_equal = [&](uint32_t column) {
+    return HasEquality(plan, column) || HasLowerEquality(plan, column);
+  };
+  bool is_better = false;  // an index whose entries are in another order
+  for (const IndexSpec& index : schema.indexes) {
+    if (!MayFind(schema, plan, index)) continue;
+    const bool in_key_order = std::ranges::all_of(index.columns, is_equal);
+    if (in_key_order && !index.IsPartial()) return true;
+    const bool of_range = !is_equal(index.columns[0]) && !HasIn(plan, index.columns[0]);
+    is_better = is_better || !(in_key_order || (of_range && IsLimited(*info)));
+  }
+  return !is_better;
 }
 
 // Whether the rows can be read from the last key to the first. Where a condition may be looked up
@@ -318,16 +392,6 @@ double EqualitySelectivity(const SqlPlan& plan, uint32_t column, double equality
     }
   }
   return best;
-}
-
-// Whether terms of the plan, whose values are not known yet, may imply the condition of an index.
-bool MayImply(const SqlPlan& plan, const TableSchema& schema, const Predicate& condition) {
-  std::vector<bool> columns(schema.columns.size());
-  condition.AddColumns(&columns);
-  for (const SqlPlan::Term& term : plan.terms) {
-    if (term.column < columns.size()) columns[term.column] = false;
-  }
-  return std::ranges::find(columns, true) == columns.end();
 }
 
 double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
@@ -536,13 +600,14 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
     use(i, *term, IsExact(schema, *term));
     all_exact = all_exact && term->kind != Kind::kNoCase && term->kind != Kind::kLower;
   }
-  plan.key_order = OrderIsKeyOrder(schema, plan, info, /*descending=*/false);
+  const bool is_any_order = IsAnyOrder(schema, plan, info);
+  plan.key_order = !is_any_order && IsKeyOrder(schema, plan, info);
   if (session->groups) plan.groups = GroupsFor(plan, schema, info);
-  PlanOrder(schema, info, &plan);
+  if (!is_any_order) PlanOrder(schema, info, &plan);
   const int distinct = sqlite3_vtab_distinct(info);
   if (distinct == 0 && !plan.order.empty()) plan.groups = Groups::kNone;
   plan.each_once = plan.groups != Groups::kNone && distinct >= kDistinctInAnyOrder;
-  info->orderByConsumed = plan.key_order || !plan.order.empty();
+  info->orderByConsumed = is_any_order || plan.key_order || !plan.order.empty();
   if (all_exact && (info->nOrderBy == 0 || info->orderByConsumed != 0)) {
     // SQLite counts both itself: as many rows are fetched first as it may need. More may follow:
     // it tells of (a, b) > (?, ?) as a >= ? and leaves out rows of the answer.

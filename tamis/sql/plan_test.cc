@@ -22,7 +22,8 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 
 class SqlPlanTest : public testing::Test {
  protected:
-  explicit SqlPlanTest(std::optional<Column> another = std::nullopt) {
+  explicit SqlPlanTest(std::optional<Column> another = std::nullopt,
+                       std::optional<IndexSpec> index = std::nullopt) {
     cluster_.table.columns = {{.id = 1, .name = "a", .type = Type::kInt64, .nullable = false},
                               {.id = 2, .name = "b", .type = Type::kText, .nullable = false},
                               {.id = 3, .name = "n", .type = Type::kInt64},
@@ -31,6 +32,7 @@ class SqlPlanTest : public testing::Test {
     if (another.has_value()) cluster_.table.columns.push_back(*another);
     cluster_.table.key = {0, 1};
     cluster_.table.indexes = {{.id = 1, .name = "n", .columns = {2}}};
+    if (index.has_value()) cluster_.table.indexes.push_back(*index);
     cluster_.regions.push_back({.id = RegionId(1), .name = "1", .epoch = 1, .table_id = 1});
     Engine::Options options;
     options.polling = false;
@@ -174,11 +176,11 @@ TEST_F(SqlPlanTest, KeyOrderIsGivenWhereTheKeyIsInTheOrderOfItsValues) {
            {"ORDER BY b DESC", "all rows | sorted"},
            {"WHERE a = 1 ORDER BY b DESC", "a = ?, in the order of b DESC"},
            {"WHERE a < 9 ORDER BY a DESC", "a < ?, in the order of a DESC"},
-           {"WHERE a = 1 ORDER BY a DESC", "a = ?, in key order"},
-           {"WHERE a = 1 ORDER BY a DESC LIMIT 3", "a = ?, LIMIT ?, in key order"},
+           {"WHERE a = 1 ORDER BY a DESC", "a = ?"},
+           {"WHERE a = 1 ORDER BY a DESC LIMIT 3", "a = ?, LIMIT ?"},
            {"WHERE a = 1 ORDER BY a DESC, b", "a = ?, in key order"},
            {"WHERE a = 1 ORDER BY a, b DESC", "a = ?, in the order of a, b DESC"},
-           {"WHERE a IS 1 ORDER BY a DESC", "a IS ?, in key order"},
+           {"WHERE a IS 1 ORDER BY a DESC", "a IS ?"},
            {"WHERE n > 1 ORDER BY a DESC", "n > ? | sorted"},
            {"WHERE n = 1 ORDER BY a DESC", "n = ?, in the order of a DESC"},
            {"ORDER BY b", "all rows | sorted"},
@@ -190,6 +192,80 @@ TEST_F(SqlPlanTest, KeyOrderIsGivenWhereTheKeyIsInTheOrderOfItsValues) {
            {"WHERE a > 1 ORDER BY b", "a > ? | sorted"},
            {"WHERE b = 'x' ORDER BY a", "b = ?, in key order"},
            {"WHERE a IN (1, 2) ORDER BY b", "a IN ? | sorted"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t ") + rest), plan) << rest;
+  }
+}
+
+TEST_F(SqlPlanTest, AnOrderOfHeldColumnsIsAnyOrder) {
+  for (const auto& [sql, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"SELECT a, n FROM t WHERE n = 1 ORDER BY n", "n = ?"},
+           {"SELECT a, n FROM t WHERE n = 1 ORDER BY n DESC LIMIT 3", "n = ?, LIMIT ?"},
+           {"SELECT a, n FROM t WHERE n IS NULL AND s = 'x' ORDER BY s DESC, n",
+            "n IS NULL, s = ?"},
+           {"SELECT DISTINCT a FROM t WHERE a = 1", "a = ?"},
+           {"SELECT DISTINCT n FROM t WHERE n = 1", "n = ?, equal rows once"},
+           {"SELECT DISTINCT n FROM t WHERE n = 1 ORDER BY n", "n = ?, equal rows once"},
+           {"SELECT n, count(*) FROM t WHERE n = 1 GROUP BY n", "n = ?, equal rows counted"},
+           {"SELECT n, group_concat(a) FROM t WHERE n = 1 GROUP BY n", "n = ?"},
+           // These have several values: 1 may be '1' or '1.0'.
+           {"SELECT a FROM t WHERE n IN (1, 2) ORDER BY n", "n IN ?, in the order of n"},
+           {"SELECT a, s FROM t WHERE s = 1 ORDER BY s", "s = ? | sorted"},
+           {"SELECT a, s FROM t WHERE s = 'x' COLLATE NOCASE ORDER BY s", "all rows | sorted"}}) {
+    EXPECT_EQ(PlanOf(sql), plan) << sql;
+  }
+}
+
+TEST_F(SqlPlanTest, RowsThatAnIndexFindsOutOfKeyOrderAreSorted) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"WHERE n > 1 ORDER BY a", "n > ? | sorted"},
+           {"WHERE n IN (1, 2) ORDER BY a, b LIMIT 3", "n IN ? | sorted"},
+           {"WHERE n IN (1, 2) ORDER BY a", "n IN ? | sorted"},
+           {"WHERE a > 1 AND n > 1 ORDER BY a", "a > ?, n > ? | sorted"},
+           {"WHERE n > 1 AND s = 'x' ORDER BY s, a", "n > ?, s = ? | sorted"},
+           // A scan that ends early, entries of one value, few keys, conditions without an index.
+           {"WHERE n > 1 ORDER BY a, b LIMIT 3", "n > ?, LIMIT ?, in key order"},
+           {"WHERE n = 1 ORDER BY a", "n = ?, in key order"},
+           {"WHERE n IS NULL ORDER BY a", "n IS NULL, in key order"},
+           {"WHERE a = 1 AND n > 1 ORDER BY b", "a = ?, n > ?, in key order"},
+           {"WHERE a > 1 AND d > 1 ORDER BY a", "a > ?, d > ?, in key order"},
+           {"WHERE tamis_key = x'00' AND n > 1 ORDER BY a", "tamis_key = ?, n > ?, in key order"},
+           {"WHERE n + 1 > 1 ORDER BY a", "all rows, in key order"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t ") + rest), plan) << rest;
+  }
+}
+
+class WiderIndexPlanTest : public SqlPlanTest {
+ protected:
+  explicit WiderIndexPlanTest(Predicate where = Predicate::True())
+      : SqlPlanTest(
+            std::nullopt,
+            IndexSpec{.id = 2, .name = "s_d", .columns = {3, 4}, .where = std::move(where)}) {}
+};
+
+TEST_F(WiderIndexPlanTest, EntriesOfItsFirstColumnAloneAreNotInKeyOrder) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"WHERE s = 'x' ORDER BY a", "s = ? | sorted"},
+           {"WHERE s = 'x' AND d > 1 ORDER BY a", "s = ?, d > ? | sorted"},
+           {"WHERE s IS 'x' ORDER BY a LIMIT 3", "s IS ? | sorted"},
+           {"WHERE s = 'x' AND d = 1 ORDER BY a", "s = ?, d = ?, in key order"},
+           {"WHERE s = 'x' AND n = 1 ORDER BY a", "s = ?, n = ?, in key order"},
+           {"WHERE s = 'x' ORDER BY s, d", "s = ?, in the order of s, d"},
+           {"WHERE s = 'x' AND d < 1 ORDER BY s", "s = ?, d < ?"},
+           {"WHERE d = 1 ORDER BY a", "d = ?, in key order"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t ") + rest), plan) << rest;
+  }
+}
+
+class PartialIndexPlanTest : public WiderIndexPlanTest {
+ protected:
+  PartialIndexPlanTest() : WiderIndexPlanTest(Predicate::NotNull(2)) {}
+};
+
+TEST_F(PartialIndexPlanTest, KeyOrderIsLostOnlyIfTheIndexMayHaveTheRows) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"WHERE s = 'x' ORDER BY a", "s = ?, in key order"},
+           {"WHERE s = 'x' AND n > 1 ORDER BY a", "s = ?, n > ? | sorted"},
+           {"WHERE s = 'x' AND d = 1 AND n > 1 ORDER BY a", "s = ?, d = ?, n > ? | sorted"}}) {
     EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t ") + rest), plan) << rest;
   }
 }

@@ -235,6 +235,21 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
         return "(n < 4 OR s > 'x')";
     }
   }
+  // Holds the column to one value, most often.
+  std::string RandomEquality(const std::string& column) {
+    const bool is_text = column != "n" && column != "d" && column != "id";
+    const auto value = [&] { return is_text ? RandomText() : RandomNumber(); };
+    switch (random_.Uniform(5)) {
+      case 0:
+        return column + " IN (" + value() + ", " + value() + ")";
+      case 1:
+        return column + " IS " + value();
+      case 2:
+        return column + " = " + (is_text ? "'1'" : "'2'");
+      default:
+        return column + " = " + value();
+    }
+  }
   // Shows the columns of the order alone: rows that are equal there come in any order.
   std::string RandomStatement() {
     std::string where;
@@ -246,6 +261,7 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
              ") FROM t" + where;
     }
     std::string order = RandomColumn(), shown = order;
+    if (random_.OneIn(4)) where += (where.empty() ? " WHERE " : " AND ") + RandomEquality(order);
     const std::string way = random_.OneIn(2) ? " DESC" : "";
     order += way;
     for (uint64_t i = random_.Uniform(3); i > 0; --i) {
@@ -285,6 +301,7 @@ class SqlBesideSqliteTest : public testing::TestWithParam<ClusterKind> {
     } else {
       rest = " WHERE " + RandomCondition();
       if (random_.OneIn(2)) rest += (random_.OneIn(2) ? " OR " : " AND ") + RandomCondition();
+      if (random_.OneIn(4)) rest += " AND " + RandomEquality(column);
       if (random_.OneIn(2)) rest += RandomGroups(column, &shown);
     }
     return "SELECT " + shown + from + rest;
@@ -804,6 +821,36 @@ TEST_P(SqlBesideSqliteTest, ReverseKeyOrderReadsTheLastRows) {
   ASSERT_NO_FATAL_FAILURE(Compare(looked_up));
   EXPECT_THAT(Run(ours_, "EXPLAIN QUERY PLAN " + looked_up),
               testing::Not(testing::HasSubstr("in the order of")));
+}
+
+TEST_P(SqlBesideSqliteTest, OrderOfHeldColumnsOrOfTheKeyDoesNotKeepAnIndexFromBeingUsed) {
+  SCOPED_TRACE("seed " + std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  for (const auto& [sql, index] : std::vector<std::pair<std::string, std::string>>{
+           {"SELECT id FROM t WHERE n = 3 AND s < 'x' ORDER BY n", "n_s"},
+           {"SELECT id FROM t WHERE n = 3 AND s < 'x' ORDER BY n DESC", "n_s"},
+           {"SELECT id FROM t WHERE n = 3 AND s < 'x' ORDER BY id", "n_s"},
+           {"SELECT id FROM t WHERE n = 3 AND s < 'x' ORDER BY n, id", "n_s"},
+           {"SELECT n, id FROM t WHERE n = 3 AND s < 'x' GROUP BY n, id", "n_s"},
+           {"SELECT DISTINCT n, id FROM t WHERE n = 3 AND s < 'x'", "n_s"},
+           {"SELECT DISTINCT n FROM t WHERE n = 3", "n_s"},
+           {"SELECT n, count(*) FROM t WHERE n = 3 GROUP BY n", "n_s"},
+           {"SELECT n, count(*), sum(id) FROM t WHERE n = 3 GROUP BY n", "n_s"},
+           {"SELECT id FROM t WHERE d < 0 ORDER BY id", "d"},
+           {"SELECT id FROM t WHERE d < 0 ORDER BY id DESC", "d"},
+           {"SELECT id, count(*) FROM t WHERE d < 0 GROUP BY id", "d"},
+           {"SELECT id FROM t WHERE d IN (1, 2, 3, 4, 5, 6, 0, -1, -2) ORDER BY id", "d"}}) {
+    EXPECT_EQ(Sorted(Run(ours_, sql)), Sorted(Run(plain_, sql))) << sql;
+    std::string quoted = sql;
+    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 2) {
+      quoted.insert(at, "'");
+    }
+    EXPECT_EQ(Run(ours_, "SELECT \"index\", sum(rows_read) < " + std::to_string(kRows) +
+                             " FROM tamis_explain('" + quoted + "')"),
+              index + " 1\n")
+        << sql;
+  }
 }
 
 TEST_P(SqlBesideSqliteTest, AggregatesAreThoseOfPlainSqlite) {
