@@ -138,15 +138,19 @@ class Parser {
   Result<Predicate> In(uint32_t column) {
     if (!tokens_->Take("(")) return Unreadable("values in parentheses are missing behind IN");
     std::vector<Value> values;
+    std::optional<Predicate> never;  // equality with a number that the column cannot have
     if (tokens_->Take(")")) return Predicate::In(column, {});
     do {
       TAMIS_ASSIGN_OR_RETURN(Predicate next, CompareNext(column, Op::kEq));
-      // A number that the column cannot have is not equal to any.
       if (next.kind == Predicate::Kind::kCompare && next.op == Op::kEq) {
         values.push_back(std::move(next.values[0]));
+      } else {
+        never = std::move(next);
       }
     } while (tokens_->Take(","));
     if (!tokens_->Take(")")) return Unreadable("the closing parenthesis of IN is missing");
+    // IN () is false of NULL, an IN with values is unknown of it.
+    if (values.empty()) return *std::move(never);
     return Predicate::In(column, std::move(values));
   }
 

@@ -43,6 +43,34 @@ TEST(ConditionTest, ReadsTheSqlOfConditions) {
   EXPECT_EQ(Read("\"status\" = ''"), "status = ''");
 }
 
+TEST(ConditionTest, InOfValuesThatTheColumnCannotHaveIsUnknownOfNull) {
+  const TableSchema schema = Orders();
+  Row null(schema.columns.size()), other(schema.columns.size());
+  other[*schema.FindColumn("n")] = Value::Int64(2);
+  other[*schema.FindColumn("paid")] = Value::Bool(true);
+  other[*schema.FindColumn("weight")] = *Value::Double(1);
+  for (const std::string of : {"n in (2.5)", "n in (2.5, 1e30, -7.5)", "paid in (2)",
+                               "paid in (0.5, 7)", "weight in (9e999)", "weight in (1e400)"}) {
+    for (const std::string& text : {of, "not (" + of + ")", "not " + of}) {
+      const auto condition = ParseCondition(schema, text);
+      ASSERT_TRUE(condition.ok()) << condition.status();
+      // The stored condition of an index is read again from its text or its bytes.
+      const auto back = ParseCondition(schema, condition->ToString(schema));
+      ASSERT_TRUE(back.ok()) << back.status();
+      for (const Predicate& predicate : {*condition, condition->Normalized(), *back}) {
+        EXPECT_FALSE(predicate.Matches(null)) << text;
+        EXPECT_EQ(predicate.Matches(other), text != of) << text;
+      }
+    }
+  }
+  // SQLite's IN () is false of NULL as well.
+  for (const char* text : {"n not in ()", "not n in ()"}) {
+    EXPECT_TRUE(ParseCondition(schema, text)->Matches(null)) << text;
+  }
+  EXPECT_EQ(Read("n in (2.5, 3)"), "n IN (3)");
+  EXPECT_EQ(Read("n not in (2.5, null)"), "NOT (n IN (NULL))");
+}
+
 TEST(ConditionTest, SaysWhatCannotBeRead) {
   EXPECT_THAT(Read("state = 'open'"), HasSubstr("table \"orders\" has no column \"state\""));
   EXPECT_THAT(Read("status = open"), HasSubstr("compares with 'text', not with open"));
