@@ -52,7 +52,8 @@ std::optional<std::string> RewriteMinimum(const SelectStatement& statement, Engi
   const auto position = statement.ColumnAt({call.begin + 2, call.end - 1}, schema);
   if (!position.has_value() || !IsOrdered(schema, *position)) return std::nullopt;
   const std::string column = QuotedName(schema.columns[*position].name);
-  return "SELECT (SELECT " + column + " FROM " + QuotedName(schema.name) + " WHERE " + column +
+  // SQLite gives a subquery the declared type of its column, and an expression none, as min(a).
+  return "SELECT +(SELECT " + column + " FROM " + QuotedName(schema.name) + " WHERE " + column +
          " >= " + LeastOf(schema.columns[*position].type) + " ORDER BY " + column +
          " LIMIT 1) AS " + QuotedName((*shown)[0].alias.value_or((*shown)[0].span));
 }

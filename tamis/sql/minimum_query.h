@@ -15,9 +15,9 @@
 
 namespace tamis {
 
-// The statement to run instead, whose answer is the same, with the same column name. nullopt: the
-// statement is another one, or no index gives the order of the column. REQUIRES: the name of the
-// table means the engine's to SQLite.
+// The statement to run instead, whose answer is the same, with a column of the same name and type.
+// nullopt: the statement is another one, or no index gives the order of the column. REQUIRES: the
+// name of the table means the engine's to SQLite.
 std::optional<std::string> RewriteMinimum(const SelectStatement& statement, Engine* engine);
 
 }  // namespace tamis

@@ -508,6 +508,7 @@ TEST_P(SqlBesideSqliteTest, RewrittenMinimumIsThatOfPlainSqlite) {
     const auto instead = rewritten(sql);
     ASSERT_TRUE(instead.has_value()) << sql;
     EXPECT_EQ(Run(ours_, *instead), Run(plain_, sql)) << *instead;
+    EXPECT_EQ(Columns(ours_, *instead), Columns(plain_, sql)) << *instead;
     EXPECT_THAT(Run(ours_, "EXPLAIN QUERY PLAN " + *instead),
                 testing::HasSubstr("in the order of"));
   }
