@@ -82,6 +82,14 @@ TEST(JsonPathTest, DepthIsBounded) {
   };
   EXPECT_EQ(Find(nested(JsonPath::kMaxDepth), "$.a"), "1");
   EXPECT_EQ(Find(nested(JsonPath::kMaxDepth + 1), "$.a"), std::nullopt);
+  // An empty array is nested no deeper than a number.
+  const auto around = [](int depth, const std::string& value) {
+    return std::string(depth, '[') + value + std::string(depth, ']');
+  };
+  for (const char* value : {"1", "[]", "{}"}) {
+    EXPECT_NE(Find(around(JsonPath::kMaxDepth, value), "$[0]"), std::nullopt) << value;
+    EXPECT_EQ(Find(around(JsonPath::kMaxDepth + 1, value), "$[0]"), std::nullopt) << value;
+  }
   EXPECT_EQ(Find(nested(1'000'000), "$.a"), std::nullopt);
 }
 
