@@ -70,7 +70,8 @@ Status SplitRegion(Connection* connection, const Options& options) {
     TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, TableOfRegion(connection, region));
     if (options.key.size() > schema.key.size()) {
       return InvalidArgument("the key of table \"" + schema.name + "\" has only " +
-                             std::to_string(schema.key.size()) + " columns");
+                             std::to_string(schema.key.size()) +
+                             (schema.key.size() == 1 ? " column" : " columns"));
     }
     for (size_t i = 0; i < options.key.size(); ++i) {
       const Column& column = schema.columns[schema.key[i]];

@@ -40,7 +40,8 @@ Result<std::vector<std::string>> KeyTexts(const TableSchema& table, const std::s
   std::string names;
   for (const uint32_t column : table.key) names += " " + table.columns[column].name;
   return InvalidArgument("the key of table \"" + table.name + "\" has " +
-                         std::to_string(table.key.size()) + " columns:" + names +
+                         std::to_string(table.key.size()) +
+                         (table.key.size() == 1 ? " column:" : " columns:") + names +
                          "; the path has " + std::to_string(texts.size()) +
                          " values; write them with commas between them, and a comma in a value as "
                          "%2C");

@@ -174,7 +174,7 @@ TEST_F(ServerStatementsTest, RequestsThatAreWrongAreRefusedWithAReason) {
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "parameter": []})"),
               HasSubstr("\"parameter\" is no member"));
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "timeout_ms": -1})"), HasSubstr("milliseconds"));
-  EXPECT_THAT(refusal(R"({"sql": "SELECT ?"})"), HasSubstr("has 1 parameters"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT ?"})"), HasSubstr("has 1 parameter, "));
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "parameters": [1]})"), HasSubstr("has 0 parameters"));
   EXPECT_THAT(refusal(R"({"sql": "SELECT 1; SELECT 2"})"), HasSubstr("more than one statement"));
   EXPECT_THAT(refusal(R"({"sql": " ; "})"), HasSubstr("has no statement"));

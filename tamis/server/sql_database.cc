@@ -147,8 +147,8 @@ Status SqlDatabase::Bind(sqlite3_stmt* statement, const nlohmann::json& values) 
   const int wanted = sqlite3_bind_parameter_count(statement);
   if (static_cast<size_t>(wanted) != values.size()) {
     return InvalidArgument("the statement has " + std::to_string(wanted) +
-                           " parameters, and the request has values for " +
-                           std::to_string(values.size()));
+                           (wanted == 1 ? " parameter" : " parameters") +
+                           ", and the request has values for " + std::to_string(values.size()));
   }
   for (int i = 0; i < wanted; ++i) {
     const auto value = FromJson(values[static_cast<size_t>(i)]);

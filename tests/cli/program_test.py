@@ -562,6 +562,7 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("index", "drop", "people", "by_born")
         self.assertNotIn("by_born", self.run_tamis("index", "list", "people"))
         region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]
+        self.assertIn("has only 1 column\n", self.run_tamis("region", "split", str(region), "a", "b", expect=1))
         self.run_tamis("region", "split", str(region), "alan")
         self.assertEqual(len(self.sql("SELECT * FROM tamis_regions('people')")), 2)
         self.assertEqual(self.sql("SELECT count(*) AS n FROM people"), [{"n": 3}])
