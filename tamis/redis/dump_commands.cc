@@ -76,7 +76,8 @@ void LoadChunk(Ctx* ctx, Words words) {
       return error("ERR invalid position: chunks are taken one after the other");
     }
     ListTrustedKey(ctx, words[1]);
-    if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
+    if (const Status status = key->AppendChunk(data, GreatestBytes(ctx)); !status.ok())
+      return bad(status);
     // A filter that a client loads is not trusted: items may have been added to its source
     // meanwhile. One that is loaded from the server's own log may be.
     TrustLoaded(ctx, key.get());

@@ -16,11 +16,8 @@ constexpr char kBadSlice[] = "ERR bad slice";
 
 // False when memory does not suffice.
 bool BeginSlice(TrustedFilter& filter, uint64_t number, uint64_t elapsed_ms, Moment now) try {
-  FilterOptions options;
-  options.capacity = filter.metadata().capacity;
-  options.fpr = filter.metadata().wanted_rate;
-  options = Window::SliceOptions(options, filter.window()->slices());
-  options.seed = filter.filter().seed();
+  const FilterOptions options =
+      Window::SliceOptions(filter.OptionsOfWindow(), filter.window()->slices());
   auto fresh = AnyFilter::Create(filter.filter().type().name, options);
   if (!fresh.ok()) return false;
   auto over = filter.BeginSlice(number, elapsed_ms, now, std::move(*fresh));
@@ -102,19 +99,23 @@ void ReplicateErase(Ctx* ctx, String* name, uint64_t since, std::span<String*> i
                    items.data(), items.size());
 }
 
-bool BeginSliceIfDue(Ctx* ctx, String* name, TrustedFilter& filter) {
+const char* BeginSliceIfDue(Ctx* ctx, String* name, TrustedFilter& filter) {
   const Window* const window = filter.window();
-  if (window == nullptr || !LimitsApply(ctx)) return true;
+  if (window == nullptr || !LimitsApply(ctx)) return nullptr;
   const Moment now = PresentMoment();
   const uint64_t number = window->NumberAt(now);
   if (number == window->newest()) {
     if (window->WallClockWasSet(now)) ReplicateSlice(ctx, name, filter);
-    return true;
+    return nullptr;
   }
-  if (!BeginSlice(filter, number, window->ElapsedInSliceMs(now), now)) return false;
+  if (Window::BytesOfSlices(filter.filter().type(), filter.OptionsOfWindow(), window->slices()) >
+      static_cast<double>(GreatestBytes(ctx))) {
+    return "ERR the next slice of the window would make the filter greater than tamis-max-bytes";
+  }
+  if (!BeginSlice(filter, number, window->ElapsedInSliceMs(now), now)) return kNoMemory;
   ReplicateSlice(ctx, name, filter);
   Notify(ctx, "tamis.slice", name);
-  return true;
+  return nullptr;
 }
 
 void Slice(Ctx* ctx, Words words) {

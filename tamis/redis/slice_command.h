@@ -9,9 +9,9 @@ namespace tamis::redis {
 
 void Slice(Ctx* ctx, Words words);
 
-// To be called before a client's add: begins the present slice if the newest one is over. False
-// when memory does not suffice; nothing is changed then.
-bool BeginSliceIfDue(Ctx* ctx, String* name, TrustedFilter& filter);
+// To be called before a client's add: begins the present slice if the newest one is over. Returns
+// nullptr, or the error where memory or tamis-max-bytes do not suffice; nothing is changed then.
+const char* BeginSliceIfDue(Ctx* ctx, String* name, TrustedFilter& filter);
 
 // Says when the newest slice of the filter began.
 void ReplicateSlice(Ctx* ctx, String* name, TrustedFilter& filter);

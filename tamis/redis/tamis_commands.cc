@@ -85,8 +85,8 @@ void ItemsLost(Ctx* ctx, TrustedFilter& filter) {
 void Add(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  if (!BeginSliceIfDue(ctx, words[1], *key)) {
-    server.ReplyWithError(ctx, kNoMemory);
+  if (const char* error = BeginSliceIfDue(ctx, words[1], *key); error != nullptr) {
+    server.ReplyWithError(ctx, error);
     return;
   }
   const Words items = words.subspan(2);

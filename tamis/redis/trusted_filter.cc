@@ -176,13 +176,20 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   filter.window_ = std::move(window);
   filter.rebuild_ = std::move(rebuild);
   filter.partial_ = true;
+  if (filter.window_) {
+    const FilterOptions options = filter.OptionsOfWindow();
+    for (const FilterOptions& made :
+         {options, Window::SliceOptions(options, filter.window_->slices())}) {
+      if (const Status status = made.Validate(); !status.ok()) return BadBytes(status.message());
+    }
+  }
   if (filter.promised() > greatest_bytes) {
     return BadBytes("greater than a key may be; see tamis-max-bytes");
   }
   return filter;
 }
 
-Status TrustedFilter::AppendChunk(std::string_view chunk) {
+Status TrustedFilter::AppendChunk(std::string_view chunk, uint64_t greatest_bytes) {
   const uint64_t missing = partial_ ? promised() - received_.size() : 0;
   if (!partial_ || chunk.size() > missing) {
     return InvalidArgument("more bytes than are missing");
@@ -193,14 +200,14 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
   }
   std::string all = received_;
   all += chunk;
-  TAMIS_RETURN_IF_ERROR(DecodeAll(all));
+  TAMIS_RETURN_IF_ERROR(DecodeAll(all, greatest_bytes));
   partial_ = false;
   received_ = std::string();
   return Status::Ok();
 }
 
 // Changes nothing unless all filters decode.
-Status TrustedFilter::DecodeAll(std::string_view bytes) {
+Status TrustedFilter::DecodeAll(std::string_view bytes, uint64_t greatest_bytes) {
   const auto take = [&](uint64_t size) {
     const std::string_view taken = bytes.substr(0, size);
     bytes.remove_prefix(size);
@@ -225,6 +232,10 @@ Status TrustedFilter::DecodeAll(std::string_view bytes) {
     }
   }
   if (window_ && filter->type().fixed) return BadBytes("a window of a type that takes no adds");
+  if (window_ && Window::BytesOfSlices(filter->type(), OptionsOfWindow(), window_->slices()) >
+                     static_cast<double>(greatest_bytes)) {
+    return BadBytes("its slices are greater than a key may be; see tamis-max-bytes");
+  }
   if (rebuild_) {
     auto read = AnyFilter::Deserialize(bytes);
     if (!read.ok()) return read.status();
@@ -321,6 +332,12 @@ TrustedFilter::Erased TrustedFilter::Erase(std::string_view item, uint64_t since
   if (from->Erase(hash)) return Erased::kErased;
   // A filter of layers leaves an item that more than one layer may contain.
   return from->MayContain(hash) ? Erased::kKept : Erased::kAbsent;
+}
+
+FilterOptions TrustedFilter::OptionsOfWindow() const {
+  return {.capacity = metadata_.capacity,
+          .fpr = metadata_.wanted_rate,
+          .seed = filter_ ? filter_->seed() : 0};
 }
 
 std::vector<Window::Slice> TrustedFilter::BeginSlice(uint64_t number, uint64_t elapsed_ms,

@@ -38,6 +38,7 @@ namespace tamis::redis {
 class TrustedFilter {
  public:
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
+  static constexpr uint64_t kNoGreatestBytes = ~uint64_t{0};
 
   // The options that the filter was created with, and facts about it.
   struct Metadata {
@@ -103,7 +104,9 @@ class TrustedFilter {
 
   // Adds the next bytes. kInvalidArgument: the chunk has more bytes than are missing. kDataLoss: it
   // was the last chunk, and all bytes together do not decode. Either error changes nothing.
-  Status AppendChunk(std::string_view chunk);
+  // The slices that begin later may become greater than those in the bytes: kDataLoss, too, when
+  // all slices together could take more than `greatest_bytes`.
+  Status AppendChunk(std::string_view chunk, uint64_t greatest_bytes = kNoGreatestBytes);
 
   bool partial() const { return partial_; }            // chunks are missing
   bool empty() const { return !filter_.has_value(); }  // partial, or there is only a rebuild
@@ -157,6 +160,8 @@ class TrustedFilter {
 
   Window* window() { return window_ ? &*window_ : nullptr; }  // nullptr: items stay
   const Window* window() const { return window_ ? &*window_ : nullptr; }
+  // The options that the filter was created with, from which each slice follows.
+  FilterOptions OptionsOfWindow() const;
   // `filter`, empty and made with the same options and seed, takes the adds from now on, as slice
   // `number`, which began `elapsed_ms` ago. Returns the slices that are over, whose memory may take
   // long to free. REQUIRES: a window, and number > window()->newest().
@@ -224,7 +229,7 @@ class TrustedFilter {
   static uint64_t NewGeneration();
   bool InsertIntoRebuild(uint64_t hash);
   AnyFilter* SliceToEraseFrom(uint64_t hash, uint64_t since);
-  Status DecodeAll(std::string_view bytes);
+  Status DecodeAll(std::string_view bytes, uint64_t greatest_bytes);
 
   Metadata metadata_;
   std::optional<AnyFilter> filter_;

@@ -23,6 +23,13 @@ FilterOptions Window::SliceOptions(FilterOptions options, uint64_t slices) {
   return options;
 }
 
+double Window::BytesOfSlices(const FilterType& type, const FilterOptions& options,
+                             uint64_t slices) {
+  const FilterOptions one = SliceOptions(options, slices);
+  return AnyFilter::BitsPerKey(type, one.fpr) / 8 * static_cast<double>(one.capacity) *
+         static_cast<double>(slices + 1);
+}
+
 double Window::RateOver(std::span<const double> rates) {
   double denied = 1;
   for (const double rate : rates) denied *= 1 - rate;

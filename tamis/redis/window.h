@@ -57,6 +57,9 @@ class Window {
 
   // The options of the filter of one slice, from those that were asked for.
   static FilterOptions SliceOptions(FilterOptions options, uint64_t slices);
+  // Bytes of the filters of all slices together, from the options that were asked for.
+  static double BytesOfSlices(const FilterType& type, const FilterOptions& options,
+                              uint64_t slices);
   // The false-positive rate of filters with these rates together.
   static double RateOver(std::span<const double> rates);
 

@@ -7,10 +7,12 @@ usage: window_test.py MODULE [SEED]
 """
 
 import random
+import struct
 import sys
 
 from kinds import digests, dump
 from persistence_test import replicated, rewrite
+from rdb_value import sealed
 from redis_server import Error, Server
 from trust_test import IN_COMMANDS, Pair, move_from_log
 
@@ -359,6 +361,48 @@ def copies():
             assert found(server, key, "x") == 0
 
 
+def sizes_that_are_not_those_of_the_bytes():
+    """The header says what each later slice is made for: more than the bytes that came with it account for."""
+    with Timed(words=("tamis-max-bytes", "1000000")) as server, Timed() as other:
+        client = server.client
+        for kind in TYPES:
+            assert client("TAMIS.RESERVE", kind, "0.01", "400", "WINDOW", "60", "TYPE", kind) == "OK"
+            chunks = dump(__import__("kinds").Tamis, client, kind)
+            sizes = [(size, RATE) for size in (2_000_000_000, 4_000_000, 1 << 33, 1 << 63, (1 << 64) - 1, 0)]
+            for capacity, rate in (*sizes, (400, 1e-300), (400, 0.999), (1 << 31, 1e-9)):
+                header = bytearray(chunks[0][1])
+                assert struct.unpack_from("<dQ", header, 12) == (RATE, 400)
+                struct.pack_into("<dQ", header, 12, rate, capacity)
+                case = (kind, capacity, rate)
+                replies = [client("TAMIS.LOADCHUNK", "loaded", at, bytes(header) if at == 0 else data)
+                           for at, data in chunks]
+                assert isinstance(replies[-1], Error), case
+                client("DEL", "loaded")
+                # What RESTORE has taken begins no such slice.
+                assert client("CONFIG", "SET", "rdbcompression", "no") == "OK"
+                value = client("DUMP", kind)
+                now = client("TAMIS.SCANDUMP", kind, "0")[1]
+                bad = bytearray(now)
+                struct.pack_into("<dQ", bad, 12, rate, capacity)
+                assert value.count(now) == 1
+                if client("RESTORE", "restored", "0", sealed(value[:-8].replace(now, bytes(bad)))) == "OK":
+                    passes(SLICE, server)
+                    reply = client("TAMIS.ADD", "restored", "y")
+                    assert isinstance(reply, Error) and "tamis-max-bytes" in reply, (case, reply)
+                    assert client("MEMORY", "USAGE", "restored") < 1_000_000
+                    client("DEL", "restored")
+        # What RESERVE makes is loaded elsewhere.
+        for rate, capacity, slices in (("0.5", "1", "64"), ("0.000001", "100000", "1"), ("0.01", "20000", "7")):
+            for kind in TYPES:
+                client("DEL", "key")
+                other.client("DEL", "key")
+                if client("TAMIS.RESERVE", "key", rate, capacity, "WINDOW", "60", "SLICES", slices, "TYPE", kind) == "OK":
+                    passes(SLICE, server)
+                    assert client("TAMIS.ADD", "key", "x") == [1]
+                    for at, data in dump(__import__("kinds").Tamis, client, "key"):
+                        assert other.client("TAMIS.LOADCHUNK", "key", at, data) == "OK"
+
+
 def refusals():
     with Timed() as server:
         client = server.client
@@ -489,6 +533,7 @@ def main():
     memory_at_size()
     generations()
     refusals()
+    sizes_that_are_not_those_of_the_bytes()
     copies()
     restarts()
     what_was_restored_in_a_log()
