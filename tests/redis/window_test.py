@@ -378,7 +378,7 @@ def sizes_that_are_not_those_of_the_bytes():
                            for at, data in chunks]
                 assert isinstance(replies[-1], Error), case
                 client("DEL", "loaded")
-                # What RESTORE has taken begins no such slice.
+                # A filter that RESTORE has taken begins no such slice.
                 assert client("CONFIG", "SET", "rdbcompression", "no") == "OK"
                 value = client("DUMP", kind)
                 now = client("TAMIS.SCANDUMP", kind, "0")[1]
@@ -391,7 +391,7 @@ def sizes_that_are_not_those_of_the_bytes():
                     assert isinstance(reply, Error) and "tamis-max-bytes" in reply, (case, reply)
                     assert client("MEMORY", "USAGE", "restored") < 1_000_000
                     client("DEL", "restored")
-        # What RESERVE makes is loaded elsewhere.
+        # Each filter that RESERVE makes is loaded elsewhere.
         for rate, capacity, slices in (("0.5", "1", "64"), ("0.000001", "100000", "1"), ("0.01", "20000", "7")):
             for kind in TYPES:
                 client("DEL", "key")
