@@ -286,9 +286,8 @@ SeededChain::Growth SeededChain::GrowthOf(const Options& options, uint64_t wante
   Growth growth;
   uint64_t capacity = options.capacity;
   uint64_t bytes_of_links = 0;
-  constexpr uint64_t kGreatestLinks = 1 << 20;
   for (uint64_t links = 0; growth.capacity < wanted; ++links) {
-    if (links == kGreatestLinks) return {growth.capacity, Added::kTooLarge};
+    if (links == kGrowthLinks) return {growth.capacity, Added::kTooLarge};
     const double rate = RateOfLink(options.error_rate, options.tightening, links);
     if (rate == 0) return {growth.capacity, Added::kRateIsZero};
     const uint64_t bytes = BytesFor(rate, capacity);

@@ -78,6 +78,8 @@ class SeededChain {
   void Spoil();
 
   // How many items a chain made so can grow to within `greatest_bytes`, or until it holds `wanted`.
+  // It counts the links one by one, and no further than kGrowthLinks, which takes some 20 ms.
+  static constexpr uint64_t kGrowthLinks = uint64_t{1} << 16;
   struct Growth {
     uint64_t capacity = 0;
     Added end = Added::kNew;  // why it grows no further; kNew = it holds `wanted`

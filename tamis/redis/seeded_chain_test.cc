@@ -110,6 +110,11 @@ TEST(SeededChain, GrowsUntilSomethingForbidsIt) {
       SeededChain::GrowthOf({.capacity = 1, .expansion = 1, .tightening = 1e-100}, 100, kNoLimit)
           .end,
       SeededChain::Added::kRateIsZero);
+  // Links that are as good as equal: more of them than anybody would wait for.
+  const auto many = SeededChain::GrowthOf(
+      {.capacity = 3, .expansion = 1, .tightening = 0.9999999}, kNoLimit, kNoLimit);
+  EXPECT_EQ(many.capacity, 3 * SeededChain::kGrowthLinks);
+  EXPECT_EQ(many.end, SeededChain::Added::kTooLarge);
   // The example of valkey-bloom's documentation.
   EXPECT_EQ(SeededChain::GrowthOf({}, 26214300, 128 << 20).end, SeededChain::Added::kNew);
   EXPECT_EQ(SeededChain::GrowthOf({}, 26214301, 128 << 20).end, SeededChain::Added::kTooLarge);
