@@ -111,8 +111,8 @@ TEST(SeededChain, GrowsUntilSomethingForbidsIt) {
           .end,
       SeededChain::Added::kRateIsZero);
   // Links that are as good as equal: more of them than anybody would wait for.
-  const auto many = SeededChain::GrowthOf(
-      {.capacity = 3, .expansion = 1, .tightening = 0.9999999}, kNoLimit, kNoLimit);
+  const auto many = SeededChain::GrowthOf({.capacity = 3, .expansion = 1, .tightening = 0.9999999},
+                                          kNoLimit, kNoLimit);
   EXPECT_EQ(many.capacity, 3 * SeededChain::kGrowthLinks);
   EXPECT_EQ(many.end, SeededChain::Added::kTooLarge);
   // The example of valkey-bloom's documentation.
