@@ -75,6 +75,12 @@ Result<bool> PrintRefusedKeys(const GuardArguments& arguments) {
   TAMIS_RETURN_IF_ERROR(writer.Flush());
   arguments.Say(fmt::format("{}: {} rows, {} refused, {} unknown", arguments.key, keys,
                             verdict.refused.size(), unknown));
+  if (keys < arguments.at_least) {
+    return FailedPrecondition(
+        fmt::format("cannot verify \"{}\": {} rows were read, but at least {} were expected "
+                    "(--at-least)",
+                    arguments.key, keys, arguments.at_least));
+  }
   return verdict.refused.empty();
 }
 
@@ -194,7 +200,10 @@ void AddGuardCommand(Command app, Invocation* invocation) {
                                      "Where in the log of changes the snapshot is, for `follow`");
   load.AddFlag("--mark-first", a->mark_first, "The first line of the input is the mark")
       .Excludes(mark);
-  load.AddOption("--at-least", a->at_least, "Fail if there are fewer rows").ShowDefault();
+  const auto at_least = [&](Command sub) {
+    sub.AddOption("--at-least", a->at_least, "Fail if there are fewer rows").ShowDefault();
+  };
+  at_least(load);
 
   Command start =
       add("start", "Begin a rebuild, wait for transactions that are open, print its id for `load`",
@@ -217,6 +226,7 @@ void AddGuardCommand(Command app, Invocation* invocation) {
           PrintRefusedKeys);
   keys(verify);
   verify.AddOption("--database", a->database, "PostgreSQL, as psql takes it, for --query");
+  at_least(verify);
 
   Command status = add("status", "Say what the filter is and does", PrintStatus);
   status.AddFlag("--mark", a->mark_only, "Print its mark alone");

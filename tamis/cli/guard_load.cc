@@ -61,19 +61,33 @@ Status AwaitOthers(const GuardArguments& arguments, FilterRebuild* rebuild) {
 }
 
 // The capacity of the present filter of this key; 0 = there is none. A filter without GUARD is an
-// error: it is believed also where adds may be lost, and a rebuild does not change that.
+// error: it is believed also where adds may be lost, and a rebuild does not change that. So is one
+// with WINDOW, which has no rebuild.
 Result<uint64_t> CapacityOf(RedisConnection* connection, const std::string& key) {
   TAMIS_ASSIGN_OR_RETURN(const RedisReply info, connection->Ask({"TAMIS.INFO", key}));
   if (info.is_error() && info.text() == "ERR not found") return uint64_t{0};
   if (info.is_error()) return connection->ErrorOf(info);
   uint64_t capacity = 0;
+  bool has_guard = true;
+  bool has_window = false;
   for (size_t i = 0; i + 1 < info.size(); i += 2) {
     if (info.text(i) == "Capacity") capacity = static_cast<uint64_t>(info.integer(i + 1));
-    if (info.text(i) == "Guard" && info.integer(i + 1) == 0) {
-      return FailedPrecondition("cannot load the filter \"" + key +
-                                "\": it was made without GUARD, so it refuses rows whose adds were "
-                                "lost in a restart; UNLINK it, then load makes one with GUARD");
-    }
+    if (info.text(i) == "Guard") has_guard = info.integer(i + 1) != 0;
+    if (info.text(i) == "Window") has_window = info.integer(i + 1) != 0;
+  }
+  const std::string cannot = "cannot load the filter \"" + key + "\": it was made ";
+  const std::string without_guard =
+      "without GUARD, so it refuses rows whose adds were lost in a restart; ";
+  if (has_window) {
+    return FailedPrecondition(
+        cannot + "with WINDOW" +
+        (has_guard
+             ? "; it is filled by TAMIS.ADD alone: "
+             : " and " + without_guard + "UNLINK it and make it by TAMIS.RESERVE with both; ") +
+        "once it has had every add for a whole window, send TAMIS.TRUST");
+  }
+  if (!has_guard) {
+    return FailedPrecondition(cannot + without_guard + "UNLINK it, then load makes one with GUARD");
   }
   return capacity;
 }

@@ -17,19 +17,23 @@ Status FilterFollower::ReadPlace(std::string* mark) {
   auto info = connection_->Demand({"TAMIS.INFO", key_});
   if (!info.ok()) return info.status();
   generation_.clear();
+  bool has_guard = true;
+  bool has_window = false;
   for (size_t i = 0; i + 1 < info->size(); i += 2) {
     if (info->text(i) == "Mark") *mark = info->text(i + 1);
     if (info->text(i) == "Generation") generation_ = std::to_string(info->integer(i + 1));
-    if (info->text(i) == "Guard" && info->integer(i + 1) == 0) {
-      return FailedPrecondition("cannot follow the filter \"" + key_ +
-                                "\": it was made without GUARD, so it refuses rows whose adds were "
-                                "lost in a restart; UNLINK it, then load one");
-    }
-    if (info->text(i) == "Window" && info->integer(i + 1) != 0) {
-      return FailedPrecondition("cannot follow the filter \"" + key_ +
-                                "\": it was made with WINDOW, so a row whose change is to be "
-                                "erased may have left it; make it without");
-    }
+    if (info->text(i) == "Guard") has_guard = info->integer(i + 1) != 0;
+    if (info->text(i) == "Window") has_window = info->integer(i + 1) != 0;
+  }
+  if (has_window) {
+    return FailedPrecondition("cannot follow the filter \"" + key_ +
+                              "\": it was made with WINDOW, so a row whose change is to be erased "
+                              "may have left it; make another one without, by `tamis guard load`");
+  }
+  if (!has_guard) {
+    return FailedPrecondition("cannot follow the filter \"" + key_ +
+                              "\": it was made without GUARD, so it refuses rows whose adds were "
+                              "lost in a restart; UNLINK it, then load one");
   }
   if (generation_.empty()) {
     return Internal("cannot follow the filter \"" + key_ +

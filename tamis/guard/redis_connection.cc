@@ -85,6 +85,12 @@ Status RedisConnection::ErrorOf(const RedisReply& reply) const {
   if (text.starts_with("ERR unknown command")) {
     message += ": load the module tamis_redis.so there";
   }
+  if (text.starts_with("WRONGTYPE")) {
+    message +=
+        ": the key is no filter of `tamis guard load` or TAMIS.RESERVE; BF.INFO and CF.INFO "
+        "describe "
+        "those of BF.* and CF.*, which `tamis guard` only verifies";
+  }
   if (text.starts_with("OOM")) return ResourceExhausted(message);
   if (text.starts_with("LOADING") || text.starts_with("BUSY")) return Busy(message);
   return FailedPrecondition(message);

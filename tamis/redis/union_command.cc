@@ -18,6 +18,10 @@ namespace {
 constexpr char kUnlike[] =
     "ERR the filters are not alike: they are united when made with the same words and SEED";
 
+constexpr char kOtherKind[] =
+    "WRONGTYPE the filters of a union are all of TAMIS.*, or all of BF.*; those of CF.* and of "
+    "valkey-bloom's kind are not united";
+
 uint64_t BytesOf(const auto& filters) {
   uint64_t bytes = 0;
   for (const auto* filter : filters) bytes += filter->SizeBytes();
@@ -36,7 +40,7 @@ bool IsSound(const TrustedFilter& part) {
 void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   TamisKey dest = Open(ctx, words, kRead | kWrite);
-  if (dest.other_type()) return error(kWrongType);
+  if (dest.other_type()) return error(kOtherKind);
   constexpr char kWindowed[] =
       "ERR a filter with WINDOW is not united: its items leave it at times of their own";
   if (dest.get() != nullptr) {
@@ -49,6 +53,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   std::vector<const TrustedFilter*> parts;
   if (dest.get() != nullptr) parts.push_back(dest.get());
   for (TamisKey& source : sources) {
+    if (source.other_type()) return error(kOtherKind);
     if (!Whole(ctx, source)) return;
     if (source->window() != nullptr) return error(kWindowed);
     if (source->empty()) return error("ERR there is only a rebuild: COMMIT it");
@@ -100,11 +105,11 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
 void UniteBlooms(Ctx* ctx, Words words, const std::deque<FilterKey<BloomChain>>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   FilterKey<BloomChain> dest(ctx, words[1], kRead | kWrite);
-  if (dest.other_type()) return error(kWrongType);
+  if (dest.other_type()) return error(kOtherKind);
   std::vector<const BloomChain*> parts;
   if (dest.get() != nullptr) parts.push_back(dest.get());
   for (const FilterKey<BloomChain>& source : sources) {
-    if (source.get() == nullptr) return error(source.missing() ? kNotFound : kWrongType);
+    if (source.get() == nullptr) return error(source.missing() ? kNotFound : kOtherKind);
     if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
   }
   for (const BloomChain* part : parts) {

@@ -474,6 +474,48 @@ def filter_without_guard(fixture):
         assert check(client, "1", "absent") == [1, 0]
 
 
+def filter_with_window(fixture):
+    """A load does not advise to drop the window."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        for words, told in ((), "UNLINK it and make it by TAMIS.RESERVE with both"), (("GUARD",), "by TAMIS.ADD alone"):
+            assert client("TAMIS.RESERVE", "rows", "0.001", "20000", "WINDOW", "60", *words) == "OK"
+            for command in ("load", "start"):
+                how = ("--query", QUERY) if command == "load" else ()
+                message = guard(command, "--database", fixture.postgres.dsn, *how, expect=1)
+                assert "with WINDOW" in message and told in message and "TAMIS.TRUST" in message, message
+                assert "load makes one" not in message, message
+            assert "made with WINDOW" in guard("follow", "--after", "", expect=1)
+            assert client("UNLINK", "rows") == 1
+
+
+def verify_of_no_row(_):
+    """A command that prints nothing proves nothing."""
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        assert client("TAMIS.RESERVE", "rows", "0.01", "100") == "OK"
+        assert client("TAMIS.ADD", "rows", "a", "b") == [1, 1]
+        assert "0 rows were read, but at least 1" in guard("verify", "--command", "true", expect=1)
+        assert "0 rows were read, but at least 1" in guard("verify", stdin="", expect=1)
+        assert "2 rows were read, but at least 3" in guard("verify", "--at-least", "3", stdin="a\nb\n", expect=1)
+        assert guard("verify", "--at-least", "0", "--command", "true") == ""
+        assert guard("verify", stdin="a\nb\n") == ""
+
+
+def other_kinds_are_named(_):
+    """A key of another kind is refused with a sentence."""
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        for words in (("BF.ADD", "rows", "a"), ("CF.ADD", "rows", "a"), ("SET", "rows", "a"),
+                      ("BF.INSERT", "rows", "SEED", "s" * 32, "ITEMS", "a")):
+            client(*words)
+            for command in (("status",), ("load", "--settle", "0", "--unproved", "--capacity", "9", "--command", "echo 1"),
+                            ("follow", "--after", "")):
+                assert "the key is no filter of `tamis guard load`" in guard(*command, expect=1), (words, command)
+            client("DEL", "rows")
+
+
 def rows_that_a_policy_hides(fixture):
     """PostgreSQL leaves them out in silence, unless it is told to fail."""
     fixture.empty()
@@ -743,6 +785,9 @@ def main():
         keys_of_mysql(fixture)
         other_keys_are_refused(fixture)
         filter_without_guard(fixture)
+        filter_with_window(fixture)
+        verify_of_no_row(fixture)
+        other_kinds_are_named(fixture)
         rows_that_a_policy_hides(fixture)
         queries_of_any_column(fixture)
         keys_with_any_bytes(fixture)
