@@ -11,13 +11,15 @@
 //   db->GetIntProperty("tamis.lsm.excluded", &number);
 //
 // The base class StackableDB forwards almost all calls to the database. It does not forward Resume,
-// GetStatsHistory, GetAllColumnFamilyMetaData and the calls with timestamps, so this class does.
+// GetStatsHistory, GetAllColumnFamilyMetaData, attribute groups in some versions and the calls with
+// timestamps, so this class does.
 //
 // Threads: as rocksdb::DB; Close and the destructor need it for themselves.
 #pragma once
 
 #include <rocksdb/utilities/stackable_db.h>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <span>
@@ -131,8 +133,18 @@ class FilteredDB : public rocksdb::StackableDB {
                 rocksdb::PinnableSlice* values, rocksdb::Status* statuses,
                 bool sorted = false) override;
 #endif
+#if TAMIS_ROCKSDB_HAS_ATTRIBUTE_GROUPS
+  // These go to the database unfiltered. StackableDB of 8.10 does not forward them.
+  rocksdb::Status GetEntity(const rocksdb::ReadOptions& options, const rocksdb::Slice& key,
+                            rocksdb::PinnableAttributeGroups* groups) override {
+    return db_->GetEntity(options, key, groups);
+  }
+  void MultiGetEntity(const rocksdb::ReadOptions& options, size_t count, const rocksdb::Slice* keys,
+                      rocksdb::PinnableAttributeGroups* groups) override {
+    db_->MultiGetEntity(options, count, keys, groups);
+  }
+#endif
 #if TAMIS_ROCKSDB_HAS_ENTITIES
-  // The form with attribute groups goes to the database unfiltered.
   using StackableDB::MultiGetEntity;
   void MultiGetEntity(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
                       size_t count, const rocksdb::Slice* keys,

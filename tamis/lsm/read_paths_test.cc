@@ -207,6 +207,121 @@ TEST_F(ReadPathsTest, MultiGetEntityIsFilteredInBothForms) {
 
 #endif
 
+#if TAMIS_ROCKSDB_HAS_ATTRIBUTE_GROUPS
+
+TEST_F(ReadPathsTest, AttributeGroupsAreReadAsTheDatabaseReadsThem) {
+  Open();
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily({}, "other", &other).ok());
+  PutSome();
+  for (uint64_t i = 0; i < 100; i += 3) {
+    ASSERT_TRUE(db_->PutEntity({}, other, Key(i), {{"b", Key(i)}}).ok());
+  }
+  constexpr uint64_t kKeys = 150;
+  const auto expect_equal = [](const auto& ours, const auto& theirs) {
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(ours[i].status(), theirs[i].status()) << ours[i].status().ToString();
+      EXPECT_EQ(ours[i].columns(), theirs[i].columns());
+    }
+  };
+  const auto fresh = [&] {  // groups cannot be copied
+    rocksdb::PinnableAttributeGroups groups;
+    groups.emplace_back(family_);
+    groups.emplace_back(other);
+    return groups;
+  };
+  std::vector<std::string> names;
+  std::vector<rocksdb::PinnableAttributeGroups> our_groups;
+  std::vector<rocksdb::PinnableAttributeGroups> their_groups;
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    names.push_back(Key(i));
+    our_groups.push_back(fresh());
+    their_groups.push_back(fresh());
+    auto ours = fresh();
+    auto theirs = fresh();
+    EXPECT_EQ(db_->GetEntity({}, Key(i), &ours), db_->GetBaseDB()->GetEntity({}, Key(i), &theirs));
+    expect_equal(ours, theirs);
+    found += ours[0].status().ok() ? 1 : 0;
+  }
+  EXPECT_EQ(found, 100u);
+  const std::vector<Slice> keys(names.begin(), names.end());
+  db_->MultiGetEntity({}, keys.size(), keys.data(), our_groups.data());
+  db_->GetBaseDB()->MultiGetEntity({}, keys.size(), keys.data(), their_groups.data());
+  for (uint64_t i = 0; i < kKeys; ++i) expect_equal(our_groups[i], their_groups[i]);
+  EXPECT_TRUE(our_groups[99][1].status().ok());
+  ASSERT_TRUE(db_->DestroyColumnFamilyHandle(other).ok());
+}
+
+#endif
+
+#if TAMIS_ROCKSDB_SINCE(10, 4)
+
+TEST_F(ReadPathsTest, SeveralRangesAreScannedByOneIterator) {
+  Open();
+  PutSome();
+  const auto scan = [&](rocksdb::DB* db) {
+    std::vector<std::string> keys;
+#if TAMIS_ROCKSDB_SINCE(11, 0)
+    rocksdb::MultiScanArgs ranges(rocksdb::BytewiseComparator());
+    ranges.insert("key2", "key3");
+    ranges.insert("key70", "key75");
+#else
+    const std::vector<rocksdb::ScanOptions> ranges = {{"key2", "key3"}, {"key70", "key75"}};
+#endif
+    const auto scans = db->NewMultiScan({}, family_, ranges);
+    for (auto range : *scans) {
+      for (const auto& row : range) keys.push_back(row.first.ToString());
+    }
+    return keys;
+  };
+  const auto keys = scan(db_.get());
+  EXPECT_FALSE(keys.empty());
+  EXPECT_EQ(keys, scan(db_->GetBaseDB()));
+}
+
+#endif
+
+#if TAMIS_ROCKSDB_SINCE(11, 8)
+
+TEST_F(ReadPathsTest, AsynchronousGetsAreFiltered) {
+  class Completed : public rocksdb::DB::AsyncCallback {
+   public:
+    void OnComplete(const rocksdb::PerfContext*, const rocksdb::IOStatsContext*) override {
+      done = true;
+    }
+    bool done = false;
+  };
+  Open();
+  PutSome();
+  for (uint64_t i = 0; i < 200; ++i) {
+    rocksdb::PinnableSlice value;
+    Status status;
+    Completed completed;
+    db_->GetAsync({}, family_, Key(i), &value, status, completed);
+    ASSERT_TRUE(completed.done);
+    EXPECT_EQ(status.ok(), i < 100) << Key(i);
+    EXPECT_EQ(status.IsNotFound(), i >= 100) << Key(i);
+  }
+  EXPECT_GT(excluded(), 90u);
+  const uint64_t before = excluded();
+  std::vector<std::string> names;
+  for (uint64_t i = 0; i < 200; ++i) names.push_back(Key(i));
+  const std::vector<Slice> keys(names.begin(), names.end());
+  std::vector<ColumnFamilyHandle*> families(keys.size(), family_);
+  std::vector<rocksdb::PinnableSlice> values(keys.size());
+  std::vector<Status> statuses(keys.size());
+  Completed completed;
+  db_->MultiGetAsync({}, keys.size(), families.data(), keys.data(), values.data(), statuses.data(),
+                     false, completed);
+  ASSERT_TRUE(completed.done);
+  for (uint64_t i = 0; i < 200; ++i) EXPECT_EQ(statuses[i].ok(), i < 100) << Key(i);
+  EXPECT_GT(excluded() - before, 90u);
+}
+
+#endif
+
 #if TAMIS_ROCKSDB_SINCE(8, 7)
 
 TEST_F(ReadPathsTest, IteratorRefreshedWithASnapshotSeesWhatThatSaw) {

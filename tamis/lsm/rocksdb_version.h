@@ -19,6 +19,8 @@
 #define TAMIS_ROCKSDB_HAS_ONE_GET TAMIS_ROCKSDB_SINCE(9, 0)
 // MultiGetEntity.
 #define TAMIS_ROCKSDB_HAS_ENTITIES TAMIS_ROCKSDB_SINCE(8, 0)
+// GetEntity and MultiGetEntity with attribute groups. The version is the first one tried.
+#define TAMIS_ROCKSDB_HAS_ATTRIBUTE_GROUPS TAMIS_ROCKSDB_SINCE(8, 10)
 // CreateColumnFamilyWithImport takes the files of several column families.
 #define TAMIS_ROCKSDB_IMPORTS_MANY TAMIS_ROCKSDB_SINCE(8, 4)
 // A batch can become a memtable as it is, without the memtables that a factory makes:
