@@ -37,28 +37,36 @@ Result<TableSchema> SchemaOf(const pb::ClusterAnswer& answer) {
 // The attempts at one call. They do not own the client: its own thread may destroy them.
 class RemoteCluster::Attempts : public std::enable_shared_from_this<Attempts> {
  public:
-  Attempts(HttpClient* client, Executor* executor, const pb::ClusterCall& call, Duration patience,
+  // For how long it is tried again after an error that passes: `busy` where the server refused it
+  // as busy, `other`, which is not longer, otherwise.
+  struct Patience {
+    Duration busy{};
+    Duration other{};
+  };
+
+  Attempts(HttpClient* client, Executor* executor, const pb::ClusterCall& call, Patience patience,
            Callback<pb::ClusterAnswer> done)
       : client_(client),
         executor_(executor),
         body_(call.SerializeAsString()),
         changes_(Changes(call)),
-        deadline_(executor->Now() + patience),
+        deadline_(executor->Now() + patience.other),
+        busy_deadline_(executor->Now() + patience.busy),
         done_(std::move(done)) {}
 
   void Begin() {
-    client_->PostToTheEnd({.path = "/v1/cluster",
-                           .content_type = std::string(kRemoteContentType),
-                           .body = body_,
-                           .repeatable = !changes_,
-                           .timeout = changes_ ? Duration(0)
-                                               : std::max<Duration>(deadline_ - executor_->Now(),
-                                                                    std::chrono::seconds(1))},
-                          [self = shared_from_this()](HttpClient::Answer answer) {
-                            self->executor_->Post([self, answer = std::move(answer)]() mutable {
-                              self->Take(std::move(answer));
-                            });
-                          });
+    client_->PostToTheEnd(
+        {.path = "/v1/cluster",
+         .content_type = std::string(kRemoteContentType),
+         .body = body_,
+         .repeatable = !changes_,
+         .timeout = changes_ ? Duration(0)
+                             : std::max<Duration>(busy_deadline_ - executor_->Now(),
+                                                  std::chrono::seconds(1))},
+        [self = shared_from_this()](HttpClient::Answer answer) {
+          self->executor_->Post(
+              [self, answer = std::move(answer)]() mutable { self->Take(std::move(answer)); });
+        });
   }
 
  private:
@@ -70,11 +78,12 @@ class RemoteCluster::Attempts : public std::enable_shared_from_this<Attempts> {
       return done_(DataLoss("the answer of " + client_->url() + " is no ClusterAnswer"));
     }
     const bool unreached = !answer.failure.ok() && !answer.was_sent;
-    const bool transient =
-        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy;
+    const bool is_busy = status.code() == StatusCode::kBusy;
+    const bool transient = status.code() == StatusCode::kUnavailable || is_busy;
     const bool again = transient && (!changes_ || unreached);
     const Duration pause = pauses_.Next();
-    if (!again || executor_->Now() + pause >= deadline_) return done_(status);
+    const Time deadline = is_busy ? busy_deadline_ : deadline_;
+    if (!again || executor_->Now() + pause >= deadline) return done_(status);
     executor_->PostAfter(pause, [self = shared_from_this()] { self->Begin(); });
   }
 
@@ -83,6 +92,7 @@ class RemoteCluster::Attempts : public std::enable_shared_from_this<Attempts> {
   const std::string body_;
   const bool changes_;
   const Time deadline_;
+  const Time busy_deadline_;
   const Callback<pb::ClusterAnswer> done_;
   Backoff pauses_{std::chrono::milliseconds(20), std::chrono::seconds(1)};
 };
@@ -92,11 +102,14 @@ Result<std::shared_ptr<RemoteCluster>> RemoteCluster::Open(std::shared_ptr<HttpC
   std::shared_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(client), executor, timeout));
   pb::ClusterCall call;
   call.mutable_capabilities();
+  // A server that is busy is the right one, and many programs may start at once. One that cannot be
+  // reached may be a mistake in the name, which is told at once.
+  const Attempts::Patience patience{.busy = timeout};
   TAMIS_ASSIGN_OR_RETURN(const pb::ClusterAnswer answer,
                          AwaitResult<pb::ClusterAnswer>(
                              executor, {.deadline = executor->Now() + timeout}, [&](auto done) {
                                std::make_shared<Attempts>(cluster->client_.get(), executor, call,
-                                                          Duration(0), std::move(done))
+                                                          patience, std::move(done))
                                    ->Begin();
                              }));
   for (const uint32_t number : answer.capabilities()) {
@@ -106,7 +119,8 @@ Result<std::shared_ptr<RemoteCluster>> RemoteCluster::Open(std::shared_ptr<HttpC
 }
 
 void RemoteCluster::Call(const pb::ClusterCall& call, Callback<pb::ClusterAnswer> done) {
-  std::make_shared<Attempts>(client_.get(), executor_, call, timeout_, std::move(done))->Begin();
+  const Attempts::Patience patience{.busy = timeout_, .other = timeout_};
+  std::make_shared<Attempts>(client_.get(), executor_, call, patience, std::move(done))->Begin();
 }
 
 Result<pb::ClusterAnswer> RemoteCluster::Ask(const pb::ClusterCall& call) {

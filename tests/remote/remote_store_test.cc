@@ -95,6 +95,26 @@ class RemoteStoreTest : public testing::Test {
   std::unique_ptr<server::TamisServer> server_;
 };
 
+// Many programs may start at once, and each opens the store.
+TEST_F(RemoteStoreTest, OpeningWaitsForABusyServer) {
+  options_.sql.max_statements = 1;
+  Start();
+  const std::string running = "\ntamis_statements_running 1\n";
+  auto statement = std::make_unique<server::HttpClient>(server_->port());
+  const std::string endless =
+      "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x FROM c) SELECT count(*) FROM c";
+  statement->Send("POST", "/v1/sql", R"({"sql": ")" + endless + R"("})");
+  while (server::HttpClient(server_->port()).Get("/metrics").body.find(running) ==
+         std::string::npos) {
+    std::this_thread::yield();
+  }
+  CuttingProxy proxy(server_->port());
+  std::thread opening([&] { Open(proxy.url()); });
+  while (proxy.Count("/v1/cluster") < 2) std::this_thread::yield();  // the first was refused
+  statement.reset();
+  opening.join();
+}
+
 // A server whose own store lies behind the proxy, which sees what the server passes on.
 TEST_F(RemoteStoreTest, TraceContextOfARequestIsPassedOn) {
   Fill(10);
