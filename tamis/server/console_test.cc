@@ -168,6 +168,9 @@ class StuckExchange final : public Exchange {
   void Abort() override { aborted = true; }
   void OnDisconnect(std::function<void()>) override {}
 
+  // The stream holds the exchange, and the callback the stream.
+  void ForgetCallback() { sent_ = nullptr; }
+
   std::atomic<bool> aborted = false;
 
  private:
@@ -185,6 +188,7 @@ TEST_F(ConsoleTest, AStreamWhoseClientTakesNothingIsCut) {
   streams.Answer(stuck);
   while (!stuck->aborted) std::this_thread::yield();
   while (streams.open() > 0) std::this_thread::yield();
+  stuck->ForgetCallback();
 }
 
 TEST_F(ConsoleTest, OperationsNeedTheRightToWrite) {

@@ -694,7 +694,7 @@ class ProgramTest(unittest.TestCase):
             shown = self.run_tamis(*little, "status")
             self.assertIn(f"not loaded: {left_out} ({left_out} for lack of memory)", shown)
             self.assertEqual("1 of bits alone for lack of memory" in shown, of_bits == 1)
-            self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0)
+            self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0, shown)
 
     def test_check_finds_no_fault_in_a_sound_store(self):
         self.import_people()
