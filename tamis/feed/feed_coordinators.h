@@ -38,6 +38,9 @@ class FeedCoordinators {
   // knows no events of this life of the server. One for which there is no room is not noted.
   void Hear(uint64_t number, std::optional<uint64_t> applied, Time now);
 
+  // The coordinator says that it uses its lease no longer.
+  void Leave(uint64_t number) { coordinators_.erase(number); }
+
   // The number up to which every coordinator that has a lease, a parked poll, or has polled lately
   // has applied the events; `last`: none lacks any.
   template <class IsParked>

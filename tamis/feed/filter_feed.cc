@@ -93,6 +93,7 @@ std::vector<FilterFeed::Follower> FilterFeed::Followers() const {
 
 void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
                       Callback<pb::PollReply> done) {
+  if (request.leaves()) return Leave(request.coordinator(), done);
   WaitingPuts::Over over;
   ParkedPolls::Polls::node_type replaced;
   bool answer_now;
@@ -133,6 +134,25 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
     replaced.mapped().done(Unavailable("replaced by a later poll of the same coordinator"));
   }
   if (answer_now) Answer({request, verified_until, done, Time{}, crowded_out});
+}
+
+void FilterFeed::Leave(uint64_t coordinator, const Callback<pb::PollReply>& done) {
+  WaitingPuts::Over over;
+  ParkedPolls::Polls::node_type parked;
+  {
+    std::lock_guard lock(mutex_);
+    const Time now = executor_->Now();
+    coordinators_.Leave(coordinator);
+    parked = parked_.Take(coordinator);
+    ForgetEvents(now);
+    CollectPuts(now, &over);
+  }
+  over.Call();
+  if (parked) parked.mapped().done(Unavailable("the coordinator has left"));
+  pb::PollReply reply;
+  reply.set_start_code(start_code_);
+  reply.set_server(server_);
+  done(std::move(reply));
 }
 
 void FilterFeed::Answer(const ParkedPolls::Poll& poll) noexcept {

@@ -87,7 +87,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   // Answers a poll: at once when it lacks events, requests bits or does not wait; else when an
   // event wakes it or its wait is over. A later poll of the same coordinator ends it with
   // kUnavailable. `verified_until` returns the time at which the server's last proof of ownership
-  // ends.
+  // ends. The poll of a coordinator that leaves ends its lease, and is answered at once.
   void Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
             Callback<pb::PollReply> done);
 
@@ -121,6 +121,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
  private:
   uint64_t AppendLocked(pb::Event event);
+
+  void Leave(uint64_t coordinator, const Callback<pb::PollReply>& done);
 
   void Answer(const ParkedPolls::Poll& poll) noexcept;
   void AnswerOrThrow(const ParkedPolls::Poll& poll);

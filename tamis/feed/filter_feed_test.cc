@@ -132,6 +132,38 @@ TEST_F(FilterFeedTest, APutWaitsForACoordinatorThatIsSilentUntilItsLeaseAndTheMa
   EXPECT_EQ(wait, Status::Ok());
 }
 
+TEST_F(FilterFeedTest, NoPutWaitsForACoordinatorThatHasLeft) {
+  auto feed = MakeFeed();
+  Poll(feed.get(), 0, Duration(0), 1);
+  Poll(feed.get(), 0, Duration(0), 2);
+  auto& parked = Poll(feed.get(), 0, seconds(5), 1);
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  auto& wait = Wait(feed.get(), sequence);
+  pb::PollRequest leaving;
+  leaving.set_coordinator(1);
+  leaving.set_leaves(true);
+  std::optional<pb::PollReply> reply;
+  const auto leave = [&] {
+    reply.reset();
+    feed->Poll(
+        leaving, [] { return Time::max() / 2; },
+        [&](Result<pb::PollReply> r) { reply.emplace(*std::move(r)); });
+  };
+  leave();
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->lease_ns(), 0u);
+  EXPECT_EQ(reply->events_size(), 0);
+  ASSERT_TRUE(parked.has_value()) << "its poll is over";
+  EXPECT_FALSE(wait.has_value()) << "the other one has not applied the event";
+  leaving.set_coordinator(3);  // one that the server has never heard
+  leave();
+  EXPECT_FALSE(wait.has_value());
+  leaving.set_coordinator(2);
+  leave();
+  EXPECT_EQ(wait, Status::Ok());
+  EXPECT_TRUE(feed->Followers().empty());
+}
+
 TEST_F(FilterFeedTest, AnAcknowledgementOfAnotherLifeCountsForNothing) {
   auto feed = MakeFeed();
   Poll(feed.get(), 0);

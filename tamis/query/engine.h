@@ -62,6 +62,9 @@ class Engine {
   struct Options {
     Duration poll_wait = std::chrono::milliseconds(300);
     Duration poll_margin = std::chrono::seconds(1);  // a reply may come so much after poll_wait
+    // How long ~Engine waits for the answers of servers that it tells of its end. One that is not
+    // told has puts wait until the lease is over.
+    Duration leave_wait = std::chrono::milliseconds(200);
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);

@@ -36,6 +36,7 @@ class LocalCoordinator final : public Coordinator {
 
  private:
   const std::shared_ptr<QueryContext> context_;
+  const Duration leave_wait_;
   std::shared_ptr<Poller> poller_;  // null: it keeps no filters
   std::mutex totals_mutex_;
   Engine::Totals totals_;  // sums of writes

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tamis/base/answers.h"
 #include "tamis/base/exception_status.h"
 
 namespace tamis {
@@ -25,6 +26,30 @@ void Poller::Stop() {
   std::unique_lock lock(mutex_);
   stopped_ = true;
   idle_.wait(lock, [this] { return calls_ == 0; });
+}
+
+void Poller::Leave(Duration patience) {
+  // A server that is not told, since memory does not suffice, ends the lease when its time is over.
+  (void)WithoutExceptions([&] {
+    std::vector<std::shared_ptr<RegionServer>> stubs;
+    pb::PollRequest request;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [name, server] : servers_) {
+        request.set_coordinator(index_->NextPoll(name, Duration(0)).coordinator());
+        index_->Forget(name, executor_->Now());
+        stubs.push_back(server.stub);
+      }
+    }
+    request.set_leaves(true);
+    Answers<Result<pb::PollReply>> answers(executor_);
+    for (const auto& stub : stubs) stub->Poll(request, answers.To(0));
+    const Wait wait{.deadline = executor_->Now() + patience};
+    for (size_t answered = 0; answered < stubs.size(); ++answered) {
+      if (!answers.Next(wait).has_value()) break;
+    }
+    return Status::Ok();
+  });
 }
 
 void Poller::LookForServers() {

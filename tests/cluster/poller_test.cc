@@ -22,12 +22,14 @@ class ScriptedServer : public RegionServer {
   void Search(const pb::SearchRequest&, Callback<pb::SearchReply>) override {}
   void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override {
     polls.push_back(executor_->Now());
+    last = request;
     executor_->PostAfter(delay, [this, request, done] {
       if (answer) done(answer(request));
     });
   }
 
   std::vector<Time> polls;
+  pb::PollRequest last;
   Duration delay = 1ms;
   std::function<Result<pb::PollReply>(const pb::PollRequest&)> answer;  // none: never answers
 
@@ -52,7 +54,7 @@ class PollerTest : public ::testing::Test {
   PollerTest() {
     cluster_.server = server_;
     poller_ = std::make_shared<Poller>(
-        &cluster_, &executor_, std::make_shared<GlobalIndex>(GlobalIndex::Options{}),
+        &cluster_, &executor_, index_,
         Poller::Options{.wait = 300ms, .margin = 200ms, .pause = 50ms, .longest_pause = 1s},
         [this](uint32_t table_id, uint64_t version) { tables_.emplace_back(table_id, version); });
   }
@@ -80,6 +82,8 @@ class PollerTest : public ::testing::Test {
   NetworkCounts counts_;
   std::shared_ptr<ScriptedServer> server_ = std::make_shared<ScriptedServer>(&executor_);
   ScriptedCluster cluster_{&executor_, &counts_};
+  const std::shared_ptr<GlobalIndex> index_ =
+      std::make_shared<GlobalIndex>(GlobalIndex::Options{.coordinator = 5});
   std::shared_ptr<Poller> poller_;
   std::vector<std::pair<uint32_t, uint64_t>> tables_;
 };
@@ -154,6 +158,32 @@ TEST_F(PollerTest, TableVersionsInRepliesAreReported) {
   executor_.RunFor(10ms);
   ASSERT_FALSE(tables_.empty());
   EXPECT_EQ(tables_.front(), std::pair(3u, uint64_t{4}));
+}
+
+TEST_F(PollerTest, ServersAreToldThatTheCoordinatorEnds) {
+  server_->answer = Nothing;
+  poller_->Start();
+  executor_.RunFor(1s);
+  EXPECT_EQ(index_->stats(executor_.Now()).servers, 1u);
+  EXPECT_FALSE(server_->last.leaves());
+  poller_->Stop();
+  const Time before = executor_.Now();
+  poller_->Leave(200ms);
+  EXPECT_TRUE(server_->last.leaves());
+  EXPECT_EQ(server_->last.coordinator(), 5u);
+  EXPECT_EQ(index_->stats(executor_.Now()).servers, 0u) << "nothing is excluded any longer";
+  EXPECT_LE(executor_.Now() - before, 2ms) << "it waits for the answer only";
+  EXPECT_EQ(PollsDuring(10s), 0u);
+}
+
+TEST_F(PollerTest, EndDoesNotWaitForAServerThatDoesNotAnswer) {
+  poller_->Start();
+  executor_.RunFor(100ms);
+  poller_->Stop();
+  const Time before = executor_.Now();
+  poller_->Leave(200ms);
+  EXPECT_TRUE(server_->last.leaves());
+  EXPECT_EQ(executor_.Now() - before, 200ms);
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ final class FeedCoordinators {
     return coordinator;
   }
 
+  /** The coordinator says that it uses its lease no longer. */
+  void leave(long number) {
+    coordinators.remove(number);
+  }
+
   /** The number up to which every coordinator that listens has applied the events; `last`: none lacks any. */
   long appliedByAll(long last, long now) {
     long applied = last;

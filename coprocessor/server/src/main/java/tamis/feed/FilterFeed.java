@@ -164,11 +164,13 @@ public final class FilterFeed {
    * Answers a poll. While there are no new events, the poll is parked: for request.getWaitNs() at most, and only if
    * fewer than options.maxParked polls are parked. When the set of the reader's tables changes, the coordinator
    * receives the whole state, so that it keeps no state of a table whose events it no longer receives. The number of a
-   * coordinator belongs to the user of its first poll: the polls of other users with this number are refused.
+   * coordinator belongs to the user of its first poll: the polls of other users with this number are refused. The poll
+   * of a coordinator that leaves ends its lease, and is answered at once.
    */
   public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Reader reader)
       throws InterruptedException, StatusException {
     Set<Integer> tables = reader.tables;
+    if (request.getLeaves()) return leave(request, reader);
     boolean crowdedOut = false;
     lock.lock();
     try {
@@ -215,6 +217,21 @@ public final class FilterFeed {
       if (projection.getAsOf() <= reply.getTo()) reply.addProjections(projection);
     }
     return reply.build();
+  }
+
+  /** A poll of the coordinator that is still parked ends when its time is over, and grants no lease. */
+  private Cluster.PollReply leave(Cluster.PollRequest request, Reader reader) throws StatusException {
+    lock.lock();
+    try {
+      long now = clock.getAsLong();
+      coordinators.hear(request.getCoordinator(), reader.user, now);
+      coordinators.leave(request.getCoordinator());
+      forgetEvents(now);
+      puts.wakeAcknowledged(now);
+    } finally {
+      lock.unlock();
+    }
+    return Cluster.PollReply.newBuilder().setStartCode(startCode).setServer(server).build();
   }
 
   private void park(Cluster.PollRequest request, long now) throws InterruptedException {

@@ -71,6 +71,28 @@ class FilterFeedPutsTest extends FeedUnderTest {
   }
 
   @Test
+  void putWaitsNoLongerForACoordinatorThatHasLeft() throws Exception {
+    waitForEver();
+    pollForEver(1, 0);
+    pollForEver(2, 0);
+    long number = closed(1);
+    AtomicReference<Boolean> acknowledged = new AtomicReference<>();
+    Thread put = waiting(() -> feed.waitAcknowledged(number, now + NEVER), acknowledged);
+    pollForEver(2, number);
+    Cluster.PollRequest.Builder leaving = request(1, 0).setLeaves(true);
+    FilterFeed.Reader other = new FilterFeed.Reader("another user", "", null);
+    assertThrows(StatusException.class, () -> feed.poll(leaving.build(), () -> now, other));
+    feed.poll(request(3, 0).setLeaves(true).build(), () -> now); // one that the server has never heard
+    assertEquals(1, feed.waiting());
+    Cluster.PollReply reply = feed.poll(leaving.build(), () -> now + NEVER);
+    assertEquals(0, reply.getLeaseNs());
+    assertEquals(0, reply.getEventsCount());
+    put.join();
+    assertTrue(acknowledged.get());
+    assertEquals(1, status(false).getCoordinatorsCount());
+  }
+
+  @Test
   void putBeyondTheMostThatWaitQueuesUntilOneIsAcknowledged() throws Exception {
     waitForEver();
     options.maxWaiting = 1;
