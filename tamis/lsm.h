@@ -38,14 +38,15 @@ typedef struct tamis_lsm_t tamis_lsm_t;
 TAMIS_LSM_API tamis_lsm_t* tamis_lsm_create(const rocksdb_options_t* options, const char* path,
                                             double fpr, char** errptr);
 /* Attaches the filter to options, before the database is opened: to those of the database and those
- * of each column family. */
+ * of each column family. Where some were left out, every key passes through, and the property
+ * "tamis.lsm" says why. */
 TAMIS_LSM_API void tamis_lsm_attach(tamis_lsm_t* filter, rocksdb_options_t* options);
 /* Puts the filter before a database that was opened with options to which it was attached.
  * `families`: the handles that rocksdb_open_column_families gave; none for rocksdb_open. The files
  * are counted in the background; until then every key passes through. Call it once, before other
- * threads use `db`. After an error `db` is unchanged: its reads do not ask the filter. Not for a
- * database that rocksdb_transactiondb_open or rocksdb_optimistictransactiondb_open has opened,
- * which is another structure. */
+ * threads use `db`; a second call is an error. After an error `db` is unchanged: its reads do not
+ * ask the filter. Not for a database that rocksdb_transactiondb_open or
+ * rocksdb_optimistictransactiondb_open has opened, which is another structure. */
 TAMIS_LSM_API void tamis_lsm_start(tamis_lsm_t* filter, rocksdb_t* db,
                                    rocksdb_column_family_handle_t* const* families, size_t count,
                                    char** errptr);

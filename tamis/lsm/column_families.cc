@@ -9,7 +9,7 @@ std::string BypassReasonNames(BypassReasons reasons) {
   static constexpr std::pair<BypassReasons, std::string_view> kNames[] = {
       {kCounting, "its files are being counted"},
       {kNotShown, "its handle was not shown"},
-      {kMemtables, "its memtables are not watched"},
+      {kMemtables | kOtherMemtables, "its memtables are not watched"},
       {kComparator, "its comparator is not bytewise"},
       {kTimestamps, "its keys carry timestamps"},
       {kIngestion, "files are coming in"},
@@ -17,6 +17,10 @@ std::string BypassReasonNames(BypassReasons reasons) {
       {kSecondary, "another process writes it"},
       {kDropped, "it was dropped, and its name is another one's"},
       {kBypass, "a batch bypassed its memtables"},
+      {kNoCollector,
+       "the keys of its files are not collected: its options lack the filter's collector"},
+      {kNoListener, "the filter hears no events: the database's options lack its listener"},
+      {kStopped, "the filter was stopped"},
       {kNoMemory, "memory ran out when keys of it were to be noted"},
   };
   std::string names;
@@ -56,6 +60,11 @@ void ColumnFamilies::AddBypassReasons(uint32_t family, BypassReasons reasons) no
   (void)grace_->Wait();
 }
 
+void ColumnFamilies::AddBypassReasonsOfAll(BypassReasons reasons) noexcept {
+  reasons_of_all_.fetch_or(reasons);
+  (void)grace_->Wait();
+}
+
 void ColumnFamilies::ClearBypassReasons(uint32_t family, BypassReasons reasons) noexcept {
   if (family < kMaxFamilies) bypass_reasons_[family].fetch_and(~reasons);
 }
@@ -63,7 +72,7 @@ void ColumnFamilies::ClearBypassReasons(uint32_t family, BypassReasons reasons) 
 BypassReasons ColumnFamilies::BypassReasonsOf(uint32_t family) const {
   const BypassReasons reasons =
       family < kMaxFamilies ? bypass_reasons_[family].load() : kNotShown | kMemtables;
-  return reasons | (IsCounting() ? kCounting : 0);
+  return reasons | reasons_of_all_.load();
 }
 
 std::shared_ptr<MemtableFilter> ColumnFamilies::MemtableMade(uint32_t family, uint64_t guess) {

@@ -1,8 +1,9 @@
 // ColumnFamilies: the column families of a tree: the filters of their memtables, and why some of
 // them pass through.
 //
-// A family with a bypass reason gives no answers: every key may be there. All families pass
-// through until EndCounting, since the files that were there before are not counted yet.
+// A family with a bypass reason gives no answers: every key may be there. Reasons of all families
+// hold for each of them, also for those that come later. One of these is kCounting, until
+// EndCounting: the files that were there before are not counted yet.
 //
 // Threads: safe; readers take no lock. The GracePeriod outlives it.
 #pragma once
@@ -34,9 +35,15 @@ inline constexpr BypassReasons kDropped =
     256;  // it was dropped, and there is a new one of its name
 inline constexpr BypassReasons kNoMemory = 512;  // keys of it could not be noted
 inline constexpr BypassReasons kBypass = 1024;   // a memtable of it was not made by our factory
+// Its options lack the filter's factory of memtables, or its collector of keys.
+inline constexpr BypassReasons kOtherMemtables = 2048;
+inline constexpr BypassReasons kNoCollector = 4096;
+inline constexpr BypassReasons kNoListener = 8192;  // the database's options lack the listener
+inline constexpr BypassReasons kStopped = 16384;    // the filter was stopped
 // Reasons that stay until the database is opened again; the files of such a family need not be
 // known. Files in another order than that of bytes cannot be read back.
-inline constexpr BypassReasons kForGood = kUnreadable | kNoMemory | kComparator | kTimestamps;
+inline constexpr BypassReasons kForGood =
+    kUnreadable | kNoMemory | kComparator | kTimestamps | kNoCollector;
 std::string BypassReasonNames(BypassReasons reasons);  // "counting, memtables"; "" for none
 
 class ColumnFamilies {
@@ -49,7 +56,8 @@ class ColumnFamilies {
   const MemtableFilters* Answering(uint32_t id) const {
     if (id >= kMaxFamilies) return nullptr;
     const MemtableFilters* const family = families_[id].load(std::memory_order_acquire);
-    const bool answers = !IsCounting() && bypass_reasons_[id].load(std::memory_order_acquire) == 0;
+    const bool answers = reasons_of_all_.load(std::memory_order_acquire) == 0 &&
+                         bypass_reasons_[id].load(std::memory_order_acquire) == 0;
     return answers ? family : nullptr;
   }
 
@@ -58,10 +66,13 @@ class ColumnFamilies {
   // through. It waits for the readers that are inside of MayContain, so a reader must not call it.
   void AddBypassReasons(uint32_t family, BypassReasons reasons) noexcept;
   void ClearBypassReasons(uint32_t family, BypassReasons reasons) noexcept;
-  BypassReasons BypassReasonsOf(uint32_t family) const;  // with kCounting
+  void AddBypassReasonsOfAll(BypassReasons reasons) noexcept;
+  BypassReasons BypassReasonsOf(uint32_t family) const;  // with those of all families
 
-  bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
-  void EndCounting() { counting_.store(false, std::memory_order_release); }
+  bool IsCounting() const {
+    return (reasons_of_all_.load(std::memory_order_acquire) & kCounting) != 0;
+  }
+  void EndCounting() { reasons_of_all_.fetch_and(~kCounting, std::memory_order_release); }
 
   // A memtable is made: each key must be added to the returned filter before it goes into the
   // memtable. `guess`: how many keys there will be, for the first memtables of a family.
@@ -81,8 +92,8 @@ class ColumnFamilies {
   std::mutex mutex_;  // held by a thread that makes a family
   std::array<std::atomic<MemtableFilters*>, kMaxFamilies> families_{};
   std::array<std::atomic<BypassReasons>, kMaxFamilies>
-      bypass_reasons_;                // here, to add some without memory
-  std::atomic<bool> counting_{true};  // for the first time
+      bypass_reasons_;  // here, to add some without memory
+  std::atomic<BypassReasons> reasons_of_all_{kCounting};
 };
 
 }  // namespace tamis::lsm

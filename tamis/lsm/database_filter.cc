@@ -1,5 +1,6 @@
 #include "tamis/lsm/database_filter.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "tamis/lsm/faults.h"
@@ -72,9 +73,10 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   const uint32_t id = handle->GetID();
   hooks_->NameFamily(handle->GetName(), id);
   // Files that it has already, or that were taken for those of an earlier family of that name.
-  if (db_ != nullptr) {
+  rocksdb::DB* const db = db_;
+  if (db != nullptr) {
     rocksdb::ColumnFamilyMetaData metadata;
-    db_->GetColumnFamilyMetaData(handle, &metadata);
+    db->GetColumnFamilyMetaData(handle, &metadata);
     std::vector<TreeFilter::File> files;
     for (const rocksdb::LevelMetaData& level : metadata.levels) {
       for (const rocksdb::SstFileMetaData& file : level.files) {
@@ -88,16 +90,27 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   if (comparator != rocksdb::BytewiseComparator())
     tree().families().AddBypassReasons(id, kComparator);
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
-  if (db_ != nullptr) hooks_->bypassed().Show(db_->GetRootDB(), handle);
+  if (db != nullptr) hooks_->bypassed().Show(db->GetRootDB(), handle);
 #endif
+  // The reason kMemtables alone would not do: a family of another database may have the same id.
+  rocksdb::ColumnFamilyDescriptor described;
+  const bool is_described = handle->GetDescriptor(&described).ok();
+  if (!is_described || !HasWatchedMemtables(hooks_.get(), described.options))
+    tree().families().AddBypassReasons(id, kOtherMemtables);
+  if (!is_described || !HasCollector(hooks_.get(), described.options))
+    tree().families().AddBypassReasons(id, kNoCollector);
   tree().families().ClearBypassReasons(id, kNotShown);
 }
 
 void DatabaseFilter::Start(rocksdb::DB* db,
                            const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  if (was_started_) {
+    throw std::logic_error("a filter is for one opening, and this one was started before");
+  }
   try {
     Watch(db, handles);
     counter_->Start(db);
+    was_started_ = true;
   } catch (...) {
     Unwatch();
     throw;
@@ -112,8 +125,14 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
       tree().families().AddBypassReasons(handle->GetID(), kSecondary);
     }
   }
+  const rocksdb::DBOptions options = db->GetDBOptions();
+  if (!HasListener(hooks_.get(), options)) tree().families().AddBypassReasonsOfAll(kNoListener);
+  if (options.env->GetFileSystem() != options_.env->GetFileSystem()) tree_.AbandonKeyFiles();
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
-  hooks_->SetDatabase(db->GetName());
+  if (!hooks_->SetDatabase(db->GetName())) {
+    throw std::logic_error("a filter is for one database, and this one is that of another");
+  }
+  env_ = db->GetEnv();
   db_ = db;
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
   for (rocksdb::ColumnFamilyHandle* handle : handles)
@@ -125,17 +144,20 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
 void DatabaseFilter::Unwatch() {
   hooks_->SetWake(nullptr);
   hooks_->bypassed().ForgetAll();
+  db_ = nullptr;
 }
 
 void DatabaseFilter::Stop() {
   if (!counter_->IsRunning()) return;
+  // The filter does not see the keys that another opening of the database writes.
+  tree().families().AddBypassReasonsOfAll(kStopped);
   Unwatch();
   counter_->Stop();
 }
 
 std::unique_ptr<Ingestion> DatabaseFilter::BeginIngestion(uint32_t family,
                                                           const std::vector<std::string>& files) {
-  return std::make_unique<Ingestion>(hooks_.get(), db_->GetEnv(), family, files);
+  return std::make_unique<Ingestion>(hooks_.get(), env_, family, files);
 }
 
 void DatabaseFilter::WaitUntilCounted() { counter_->WaitUntilCounted(); }

@@ -9,11 +9,14 @@
 //   filter->Stop();                           // before the database is closed
 //
 // FilteredDB (filtered_db.h) does all of this behind rocksdb::DB. A DatabaseFilter is for one
-// opening. Threads: all members may be called from any thread; Attach, Start, Stop one at a time.
+// opening: a second Start is refused, and from Stop on every key passes through. Other databases
+// may be opened with options that it is attached to; it is the filter of the one that Start names.
+// Threads: all members may be called from any thread; Attach, Start, Stop one at a time.
 #pragma once
 
 #include <rocksdb/db.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,14 +50,17 @@ class DatabaseFilter {
   static Result<std::shared_ptr<DatabaseFilter>> Create(const Options& options);
   ~DatabaseFilter();
 
-  // Also to options that it is attached to already.
+  // To the options of the database and those of each of its families. Where some were left out, or
+  // the hooks were replaced afterwards, keys pass through (BypassReasonsOf). Also to options that
+  // it is attached to already.
   void Attach(rocksdb::Options* options) const;
   void Attach(rocksdb::DBOptions* options,
               std::vector<rocksdb::ColumnFamilyDescriptor>* families) const;
   void Attach(rocksdb::ColumnFamilyOptions* options) const;
 
   // Begins to count the live files, on a thread of its own. Throws std::bad_alloc, or
-  // std::system_error if no thread can be started; then the filter answers for no key.
+  // std::system_error if no thread can be started; then the filter answers for no key. Throws
+  // std::logic_error if it was started before.
   void Start(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void Stop();
   // A family that was not among the handles passes through until it is shown, and then until its
@@ -73,7 +79,7 @@ class DatabaseFilter {
   std::map<std::string, uint64_t> Metrics() const;
 
   // To be called before files are ingested; the result is destroyed after. Throws std::bad_alloc
-  // when memory does not suffice: then the files must not be ingested. REQUIRES: Start.
+  // when memory does not suffice: then the files must not be ingested. REQUIRES: Start was called.
   std::unique_ptr<Ingestion> BeginIngestion(uint32_t family, const std::vector<std::string>& files);
   // Files have come, or may have come, into the family without being counted: it passes through
   // until they are.
@@ -99,7 +105,9 @@ class DatabaseFilter {
   const std::shared_ptr<HookState> hooks_;
   TreeFilter& tree_;  // theirs
   const std::unique_ptr<FileCounter> counter_;
-  rocksdb::DB* db_ = nullptr;
+  bool was_started_ = false;
+  std::atomic<rocksdb::DB*> db_ = nullptr;  // between Start and Stop
+  rocksdb::Env* env_ = nullptr;             // that of the database, from Start on
 };
 
 }  // namespace tamis::lsm

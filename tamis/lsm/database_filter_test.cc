@@ -13,8 +13,12 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/rocksdb_version.h"
@@ -364,6 +368,274 @@ TEST_F(DatabaseFilterTest, ASnapshotSeesWhatWasImportedUnderATombstone) {
   EXPECT_GE(seen, 1);
   db_->ReleaseSnapshot(snapshot);
   Close();
+}
+
+// A filter that is not attached to all of the options of its database.
+class PartlyAttachedTest : public DatabaseFilterTest {
+ protected:
+  // Opens with options that were attached, and then changed by `change`.
+  void OpenChanged(
+      const std::function<void(rocksdb::DBOptions*, rocksdb::ColumnFamilyOptions*)>& change) {
+    filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys"});
+    rocksdb::DBOptions db_options(options_);
+    rocksdb::ColumnFamilyOptions family_options(options_);
+    filter_->Attach(&db_options, &none_);
+    filter_->Attach(&family_options);
+    change(&db_options, &family_options);
+    const auto opened = OpenDatabase(
+        &db_, db_options, path_ + "/db",
+        std::vector<rocksdb::ColumnFamilyDescriptor>{{"default", family_options}}, &handles_);
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
+  }
+  // Every key stays there, in the memtable and in files, and the state says why.
+  void ExpectPassesThrough(ColumnFamilyHandle* family, const std::string& reasons) {
+    EXPECT_EQ(filter_->BypassReasonsOf(family), reasons);
+    for (int i = 0; i < 3; ++i) {
+      const std::string key = "late" + std::to_string(i);
+      ASSERT_TRUE(db_->Put({}, family, key, "v").ok());
+      EXPECT_TRUE(filter_->MayContain(family, key));
+      ASSERT_TRUE(db_->Flush({}, family).ok());
+      EXPECT_TRUE(filter_->MayContain(family, key));
+    }
+    ASSERT_TRUE(db_->CompactRange({}, family, nullptr, nullptr).ok());
+    filter_->WaitUntilReconciled();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(filter_->MayContain(family, "late" + std::to_string(i)));
+    }
+  }
+
+  std::vector<rocksdb::ColumnFamilyDescriptor> none_;
+};
+
+constexpr char kHearsNoEvents[] =
+    "the filter hears no events: the database's options lack its listener";
+constexpr char kCollectsNoKeys[] =
+    "the keys of its files are not collected: its options lack the filter's collector";
+
+TEST_F(PartlyAttachedTest, WithoutTheListenerEveryKeyPassesThrough) {
+  OpenChanged([](auto* db_options, auto*) { db_options->listeners.clear(); });
+  ASSERT_TRUE(db_->Put({}, handles_[0], "early", "v").ok());
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "early"));
+  Start();
+  ExpectPassesThrough(handles_[0], kHearsNoEvents);
+  // Nor is a family that comes later believed.
+  rocksdb::ColumnFamilyOptions attached = options_;
+  filter_->Attach(&attached);
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(attached, "other", &other).ok());
+  handles_.push_back(other);
+  filter_->Show(other);
+  ExpectPassesThrough(other, kHearsNoEvents);
+  Close();
+}
+
+TEST_F(PartlyAttachedTest, AListenerOfAnotherFilterIsNotTheirs) {
+  const auto stranger = *DatabaseFilter::Create({.directory = path_ + "/strange"});
+  OpenChanged([&](auto* db_options, auto*) {
+    db_options->listeners.clear();
+    stranger->Attach(db_options, &none_);
+  });
+  Start();
+  ExpectPassesThrough(handles_[0], kHearsNoEvents);
+  Close();
+}
+
+TEST_F(PartlyAttachedTest, WithOtherMemtablesEveryKeyPassesThrough) {
+  // The other database has a family of the same id, whose memtables are watched.
+  std::unique_ptr<rocksdb::DB> other;
+  OpenChanged([&](auto* db_options, auto* family_options) {
+    rocksdb::Options both(*db_options, *family_options);
+    ASSERT_TRUE(OpenDatabase(&other, both, path_ + "/other").ok());
+    family_options->memtable_factory = std::make_shared<rocksdb::SkipListFactory>();
+  });
+  Start();
+  ExpectPassesThrough(handles_[0], "its memtables are not watched");
+  ASSERT_TRUE(other->Put({}, "a", "v").ok());
+  ASSERT_TRUE(other->Flush({}).ok());
+  ExpectPassesThrough(handles_[0], "its memtables are not watched");
+  other.reset();
+  Close();
+}
+
+TEST_F(PartlyAttachedTest, WithoutTheCollectorEveryKeyPassesThrough) {
+  OpenChanged([](auto*, auto* family_options) {
+    family_options->table_properties_collector_factories.clear();
+  });
+  Start();
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), kCollectsNoKeys);
+  ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "a"));
+  Close();
+}
+
+TEST_F(PartlyAttachedTest, AFamilyThatComesLaterWithOptionsOfItsOwnPassesThrough) {
+  Open();
+  Start();
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(options_, "other", &other).ok());
+  handles_.push_back(other);
+  filter_->Show(other);
+  EXPECT_EQ(filter_->BypassReasonsOf(other),
+            std::string("its memtables are not watched, ") + kCollectsNoKeys);
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "");
+  // The hooks cannot be replaced while the database is open.
+  EXPECT_FALSE(db_->SetOptions(handles_[0], {{"memtable_factory", "skip_list"}}).ok());
+  EXPECT_FALSE(db_->SetOptions(handles_[0], {{"table_properties_collector_factories", "{}"}}).ok());
+  Close();
+}
+
+TEST_F(PartlyAttachedTest, OptionsWhoseMemtablesWereReplacedCanBeAttachedAgain) {
+  OpenChanged([&](auto*, auto* family_options) {
+    family_options->memtable_factory = std::make_shared<rocksdb::SkipListFactory>();
+    filter_->Attach(family_options);
+    EXPECT_EQ(family_options->table_properties_collector_factories.size(), 1u);
+  });
+  Start();
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "");
+  ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "a"));
+  EXPECT_FALSE(filter_->MayContain(handles_[0], "b"));
+  Close();
+}
+
+// The numbers of the files of both are the same, and the filter learns with Start which is its own.
+TEST_F(DatabaseFilterTest, AnotherDatabaseOpenedBeforeStartDisturbsNothing) {
+  constexpr int kFiles = 12;
+  constexpr int kKeys = 50;
+  const auto fill = [&](const std::string& path, const std::string& prefix, int files) {
+    std::unique_ptr<rocksdb::DB> db;
+    ASSERT_TRUE(OpenDatabase(&db, options_, path).ok());
+    for (int file = 0; file <= files; ++file) {
+      for (int i = 0; i < kKeys; ++i) {
+        const std::string key = prefix + std::to_string(file) + "/" + std::to_string(i);
+        ASSERT_TRUE(db->Put({}, key, "v").ok());
+      }
+      if (file < files) {
+        ASSERT_TRUE(db->Flush({}).ok());
+      }
+    }
+  };
+  for (const bool is_closed : {false, true}) {
+    for (int files = 2; files < 6; ++files) {
+      std::filesystem::remove_all(path_);
+      std::filesystem::create_directories(path_);
+      // The file of the recovery between them makes its later numbers even, as that of the other
+      // one's recovery is.
+      fill(path_ + "/db", "a", 1);
+      fill(path_ + "/db", "c", kFiles);
+      fill(path_ + "/other", "b", files);
+      filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys"});
+      rocksdb::Options attached = options_;
+      filter_->Attach(&attached);
+      std::unique_ptr<rocksdb::DB> other;
+      ASSERT_TRUE(OpenDatabase(&other, attached, path_ + "/other").ok());
+      ASSERT_TRUE(OpenDatabase(&db_, attached, path_ + "/db").ok());
+      // Deletes files of numbers that this one has, too.
+      ASSERT_TRUE(other->CompactRange({}, nullptr, nullptr).ok());
+      if (is_closed) other.reset();
+      filter_->Start(db_.get(), {db_->DefaultColumnFamily()});
+      filter_->WaitUntilCounted();
+      filter_->WaitUntilReconciled();
+      EXPECT_EQ(filter_->BypassReasonsOf(db_->DefaultColumnFamily()), "");
+      int missed = 0;
+      std::unique_ptr<rocksdb::Iterator> keys(db_->NewIterator({}));
+      for (keys->SeekToFirst(); keys->Valid(); keys->Next()) {
+        missed += !filter_->MayContain(db_->DefaultColumnFamily(), keys->key());
+      }
+      keys.reset();
+      EXPECT_EQ(missed, 0) << files << " files in the other one, closed: " << is_closed;
+      EXPECT_FALSE(filter_->MayContain(db_->DefaultColumnFamily(), "absent"));
+      EXPECT_TRUE(filter_->tree().IsExact());
+      other.reset();
+      Close();
+    }
+  }
+}
+
+// Holds flushes after their files are written, before they are installed. It hears of an event
+// after the listeners that were attached before it.
+class HeldFlushes : public rocksdb::EventListener {
+ public:
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo&) override {
+    std::unique_lock lock(mutex_);
+    is_held_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return may_go_; });
+  }
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
+    const std::lock_guard lock(mutex_);
+    is_completed_ = true;
+    changed_.notify_all();
+  }
+  void WaitUntilCompleted() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_completed_; });
+  }
+  void WaitUntilHeld() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_held_; });
+  }
+  void LetGo() {
+    const std::lock_guard lock(mutex_);
+    may_go_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_held_ = false;
+  bool may_go_ = false;
+  bool is_completed_ = false;
+};
+
+TEST_F(PartlyAttachedTest, AFileThatIsFlushedDuringStartIsCounted) {
+  const auto flushes = std::make_shared<HeldFlushes>();
+  OpenChanged([&](auto* db_options, auto*) { db_options->listeners.push_back(flushes); });
+  ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
+  rocksdb::FlushOptions in_background;
+  in_background.wait = false;
+  ASSERT_TRUE(db_->Flush(in_background, handles_[0]).ok());
+  flushes->WaitUntilHeld();
+  Start();
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "a"));
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "files are coming in");
+  flushes->LetGo();
+  flushes->WaitUntilCompleted();
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "a"));
+  filter_->WaitUntilReconciled();
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "");
+  EXPECT_TRUE(filter_->MayContain(handles_[0], "a"));
+  EXPECT_FALSE(filter_->MayContain(handles_[0], "b"));
+  EXPECT_TRUE(filter_->tree().IsExact());
+  Close();
+}
+
+TEST_F(DatabaseFilterTest, IsForOneOpening) {
+  Open();
+  Start();
+  ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
+  EXPECT_THROW(filter_->Start(db_.get(), handles_), std::logic_error);
+  EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "");
+  EXPECT_FALSE(filter_->MayContain(handles_[0], "b"));
+  const auto filter = filter_;
+  Close();
+  // Another opening writes what the filter does not see; so does a plain one.
+  for (const bool is_attached : {false, true}) {
+    rocksdb::Options options = options_;
+    if (is_attached) filter->Attach(&options);
+    ASSERT_TRUE(OpenDatabase(&db_, options, path_ + "/db").ok());
+    ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
+    EXPECT_THROW(filter->Start(db_.get(), {family}), std::logic_error);
+    filter->Show(family);
+    ASSERT_TRUE(db_->Put({}, "b", "v").ok());
+    ASSERT_TRUE(db_->Flush({}).ok());
+    for (const char* key : {"a", "b"}) EXPECT_TRUE(filter->MayContain(family, key));
+    EXPECT_NE(filter->BypassReasonsOf(family).find("the filter was stopped"), std::string::npos);
+    db_.reset();
+  }
 }
 
 }  // namespace

@@ -21,11 +21,12 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
     number = std::strtoull(at->second.c_str(), nullptr, 10);
   }
   auto collection = collected_.Announced(number);
-  if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
+  if (!info.status.ok() || info.file_size == 0) return;
+  const auto owner = collection.has_value() ? std::optional(collection->family) : FamilyOf(info);
+  if (!Counts(info, owner)) return;
   if (!collection.has_value()) {
     // A file that no collector of ours has seen: its keys leave the memtable, and are not counted.
-    if (const auto family = FamilyOf(info))
-      tree_->families().AddBypassReasons(*family, kUnreadable);
+    if (owner.has_value()) tree_->families().AddBypassReasons(*owner, kUnreadable);
     return;
   }
   const bool is_compaction = info.reason == rocksdb::TableFileCreationReason::kCompaction;
@@ -36,8 +37,42 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
                      is_compaction ? std::optional<int>(info.job_id) : std::nullopt);
 }
 
-void HookState::OnDeleted(const std::string& path) {
+bool HookState::Counts(const rocksdb::TableFileCreationInfo& info, std::optional<uint32_t> family) {
+  using Reason = rocksdb::TableFileCreationReason;
+  const std::lock_guard lock(mutex_);
+  if (!database_.empty()) return info.db_name == database_;
+  // The outputs of a compaction may also be found later: its inputs stay counted until all live
+  // files are known. The files of a recovery are installed before the opening ends.
+  if (info.reason != Reason::kCompaction && info.reason != Reason::kRecovery &&
+      family.has_value()) {
+    unfinished_.insert_or_assign({info.db_name, FileNumberOf(info.file_path)},
+                                 Unfinished{.family = *family});
+  }
+  return false;
+}
+
+void HookState::Finish(const std::string& database, TreeFilter::FileNumber number) {
+  std::optional<uint32_t> family;
+  {
+    const std::lock_guard lock(mutex_);
+    if (unfinished_.empty()) return;
+    const auto at = unfinished_.find({database, number});
+    if (at == unfinished_.end()) return;
+    if (at->second.passes_through) family = at->second.family;
+    unfinished_.erase(at);
+  }
+  if (family.has_value()) ArrivalEnded(*family);
+}
+
+void HookState::OnDeleted(const std::string& database, const std::string& path) {
+  Finish(database, FileNumberOf(path));
+  if (!IsOurs(database)) return;
   tree_->FileDeleted(FileNumberOf(path));
+  Wake();
+}
+
+void HookState::OnFlushed(const std::string& database, const std::string& path) {
+  Finish(database, FileNumberOf(path));
   Wake();
 }
 
@@ -103,14 +138,22 @@ void HookState::ArrivalEnded(uint32_t family) noexcept {
   Wake();
 }
 
-void HookState::SetDatabase(const std::string& name) {
+bool HookState::SetDatabase(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  if (!database_.empty() && name != database_) return false;
   database_ = name;
+  std::erase_if(unfinished_, [&](const auto& at) { return at.first.first != name; });
+  for (auto& [file, unfinished] : unfinished_) {
+    if (unfinished.passes_through) continue;
+    uncounted_.ArrivalBegan(unfinished.family);
+    unfinished.passes_through = true;
+  }
+  return true;
 }
 
-bool HookState::IsOther(const std::string& database) const {
+bool HookState::IsOurs(const std::string& database) const {
   const std::lock_guard lock(mutex_);
-  return !database_.empty() && database != database_;
+  return !database_.empty() && database == database_;
 }
 
 void HookState::SetWake(std::function<void()> wake) {

@@ -45,8 +45,8 @@ class HookState {
   BypassedMemtables& bypassed() { return bypassed_; }
 
   void OnCreated(const rocksdb::TableFileCreationInfo& info);
-  void OnDeleted(const std::string& path);
-  void OnFlushed() { Wake(); }
+  void OnDeleted(const std::string& database, const std::string& path);
+  void OnFlushed(const std::string& database, const std::string& path);
   void OnIngested(const rocksdb::ExternalFileIngestionInfo& info);
 
   // The caller that announced an ingestion learns under which number each file came in.
@@ -70,15 +70,24 @@ class HookState {
   void AddUncounted(uint32_t family);
   void ArrivalEnded(uint32_t family) noexcept;
 
-  // Events of another database are ignored, even if it was opened with our options.
-  void SetDatabase(const std::string& name);
-  bool IsOther(const std::string& database) const;
+  // Names the database whose events count; those of others that were opened with our options do
+  // not: their files have the same numbers. Until then nothing counts, since nobody knows of which
+  // database the filter will be; what has been installed by then is found among the live files. A
+  // family of which a file is being flushed at this moment passes through until that file is
+  // installed and counted. False when there is another name already. May be called again after
+  // std::bad_alloc.
+  bool SetDatabase(const std::string& name);
+  bool IsOurs(const std::string& database) const;
 
   // Called when there is something to reconcile or to count; from RocksDB's threads.
   void SetWake(std::function<void()> wake);
 
  private:
   void Wake();
+  // The file was installed or deleted, or will never be.
+  void Finish(const std::string& database, TreeFilter::FileNumber number);
+  // Whether the file counts now. If not, it is noted where that is needed.
+  bool Counts(const rocksdb::TableFileCreationInfo& info, std::optional<uint32_t> family);
 
   const std::unique_ptr<TreeFilter> tree_;
   CollectedKeys collected_;
@@ -88,6 +97,12 @@ class HookState {
   std::multimap<std::pair<uint32_t, std::string>, Expected> expected_;  // by family and path
   std::map<std::string, uint32_t> families_;
   std::string database_;  // "" = not known yet
+  // Files that were written before the database was known, and perhaps are not installed yet.
+  struct Unfinished {
+    uint32_t family;
+    bool passes_through = false;  // the family, because of this file
+  };
+  std::map<std::pair<std::string, TreeFilter::FileNumber>, Unfinished> unfinished_;
   std::mutex waking_;
   std::function<void()> wake_;
 };

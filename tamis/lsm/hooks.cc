@@ -33,22 +33,19 @@ class Listener : public rocksdb::EventListener {
   }
   // A deletion that cannot be noted leaves the copies of its keys, as false positives.
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) noexcept override {
-    if (state_->IsOther(info.db_name)) return;
-    Attempt([&] { state_->OnDeleted(info.file_path); });
+    Attempt([&] { state_->OnDeleted(info.db_name, info.file_path); });
   }
   // The memtable's filter was retired. While no file is deleted, only this wakes the thread that
   // frees it.
   void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) noexcept override {
-    state_->OnFlushed();
+    Attempt([&] { state_->OnFlushed(db->GetName(), info.file_path); });
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
-    if (state_->IsOther(db->GetName())) return;
+    if (!state_->IsOurs(db->GetName())) return;
     Attempt([&] {
       if (const auto family = state_->FamilyNamed(info.cf_name)) {
         state_->bypassed().OnFlushed(*family);
       }
     });
-#else
-    (void)db, (void)info;
 #endif
   }
 #if TAMIS_ROCKSDB_BYPASSES_MEMTABLES
@@ -64,7 +61,7 @@ class Listener : public rocksdb::EventListener {
   // A compaction that cannot be noted has unknown inputs, like a compaction that was not announced.
   void OnCompactionBegin(rocksdb::DB* db,
                          const rocksdb::CompactionJobInfo& info) noexcept override {
-    if (state_->IsOther(db->GetName())) return;
+    if (!state_->IsOurs(db->GetName())) return;
     Attempt([&] {
       std::vector<TreeFilter::FileNumber> inputs;
       for (const rocksdb::CompactionFileInfo& file : info.input_file_infos) {
@@ -75,12 +72,12 @@ class Listener : public rocksdb::EventListener {
   }
   void OnCompactionCompleted(rocksdb::DB* db,
                              const rocksdb::CompactionJobInfo& info) noexcept override {
-    if (state_->IsOther(db->GetName())) return;
+    if (!state_->IsOurs(db->GetName())) return;
     state_->tree().CompactionEnded(info.job_id);
   }
   void OnExternalFileIngested(rocksdb::DB* db,
                               const rocksdb::ExternalFileIngestionInfo& info) noexcept override {
-    if (state_->IsOther(db->GetName())) return;
+    if (!state_->IsOurs(db->GetName())) return;
     Guarded(state_.get(), state_->FamilyNamed(info.cf_name), [&] { state_->OnIngested(info); });
   }
 
@@ -92,28 +89,37 @@ class Listener : public rocksdb::EventListener {
 
 }  // namespace
 
+bool HasListener(const HookState* state, const rocksdb::DBOptions& options) {
+  return std::ranges::any_of(options.listeners, [&](const auto& listener) {
+    return std::string_view(listener->Name()) == HookState::kHookName &&
+           static_cast<const Listener&>(*listener).IsOf(state);
+  });
+}
+
+bool HasCollector(const HookState* state, const rocksdb::ColumnFamilyOptions& options) {
+  return std::ranges::any_of(options.table_properties_collector_factories, [&](const auto& one) {
+    return std::string_view(one->Name()) == HookState::kHookName &&
+           static_cast<const KeyCollectors&>(*one).IsOf(state);
+  });
+}
+
+bool HasWatchedMemtables(const HookState* state, const rocksdb::ColumnFamilyOptions& options) {
+  return options.memtable_factory != nullptr &&
+         WatchedMemtables::AreOf(state, *options.memtable_factory);
+}
+
+// The options may have been taken from the database itself.
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options) {
-  // Options that were taken from the database itself.
-  for (const auto& listener : options->listeners) {
-    if (std::string_view(listener->Name()) == HookState::kHookName &&
-        static_cast<const Listener&>(*listener).IsOf(state.get())) {
-      return;
-    }
-  }
-  options->listeners.push_back(std::make_shared<Listener>(state));
+  if (!HasListener(state.get(), *options))
+    options->listeners.push_back(std::make_shared<Listener>(state));
 }
 
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOptions* options) {
-  for (const auto& factory : options->table_properties_collector_factories) {
-    if (std::string_view(factory->Name()) == HookState::kHookName &&
-        static_cast<const KeyCollectors&>(*factory).IsOf(state.get())) {
-      return;
-    }
-  }
-  options->table_properties_collector_factories.push_back(std::make_shared<KeyCollectors>(state));
+  if (!HasCollector(state.get(), *options))
+    options->table_properties_collector_factories.push_back(std::make_shared<KeyCollectors>(state));
   // With other memtables the handles are not keys that could be read.
   const auto& memtables = options->memtable_factory;
-  if (memtables != nullptr &&
+  if (memtables != nullptr && !WatchedMemtables::AreOf(state.get(), *memtables) &&
       std::string_view(memtables->Name()) == rocksdb::SkipListFactory::kClassName()) {
     const uint64_t guess = std::min(options->write_buffer_size / kBytesOfKey, kMostGuessed);
     options->memtable_factory = std::make_shared<WatchedMemtables>(memtables, state, guess);

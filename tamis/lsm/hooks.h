@@ -18,4 +18,10 @@ namespace tamis::lsm {
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options);
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOptions* options);
 
+// Which of the hooks the options have; a program may have replaced them since AttachTo, or have
+// attached them to some of its options alone.
+bool HasListener(const HookState* state, const rocksdb::DBOptions& options);
+bool HasCollector(const HookState* state, const rocksdb::ColumnFamilyOptions& options);
+bool HasWatchedMemtables(const HookState* state, const rocksdb::ColumnFamilyOptions& options);
+
 }  // namespace tamis::lsm

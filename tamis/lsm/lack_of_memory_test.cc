@@ -86,6 +86,8 @@ TEST_F(LackOfMemoryTest, AFileWhoseKeysCannotBeNotedMakesItsFamilyPassThrough) {
     context.column_family_id = 0;
     context.level_at_creation = 0;
     rocksdb::TableFileCreationInfo info;
+    EXPECT_TRUE(state->SetDatabase("db"));
+    info.db_name = "db";
     info.cf_name = "never shown";
     info.file_path = "/somewhere/with/a/name/that/is/not/short/000007.sst";
     info.file_size = 1;
@@ -217,6 +219,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
     AttachTo(state, static_cast<rocksdb::DBOptions*>(&options));
     const auto memtable = tree.families().MemtableMade(0);
     state->NameFamily("default", 0);
+    EXPECT_TRUE(state->SetDatabase("db"));
     tree.EndCounting();
     tree.FileCreated(File(1), Hashes(tree, 0, 100), {});
     tree.FileCreated(File(2), Hashes(tree, 100, 200), {});
@@ -419,6 +422,49 @@ TEST_F(LackOfMemoryTest, DatabaseOfTheCFunctionsIsUnchangedIfTheFilterCannotStar
   rocksdb_readoptions_destroy(read);
   rocksdb_writeoptions_destroy(write);
   rocksdb_options_destroy(options);
+}
+
+// The C functions are tested here since this program has them, though memory suffices.
+TEST_F(LackOfMemoryTest, TheCFunctionsSayWhyAFilterDoesNotAnswer) {
+  rocksdb_options_t* const plain = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(plain, 1);
+  char* error = nullptr;
+  tamis_lsm_t* const filter = tamis_lsm_create(plain, path_.c_str(), 0.003, &error);
+  ASSERT_STREQ(error, nullptr);
+  rocksdb_options_t* const attached = rocksdb_options_create_copy(plain);
+  tamis_lsm_attach(filter, attached);
+  const char* const names[] = {"default"};
+  rocksdb_column_family_handle_t* handles[] = {nullptr};
+  rocksdb_t* const db =
+      rocksdb_open_column_families(plain, path_.c_str(), 1, names, &attached, handles, &error);
+  ASSERT_STREQ(error, nullptr);
+  tamis_lsm_start(filter, db, handles, 1, &error);
+  ASSERT_STREQ(error, nullptr);
+  tamis_lsm_wait(filter);
+  rocksdb_writeoptions_t* const write = rocksdb_writeoptions_create();
+  rocksdb_put_cf(db, write, handles[0], "key", 3, "value", 5, &error);
+  rocksdb_flushoptions_t* const flush = rocksdb_flushoptions_create();
+  rocksdb_flush_cf(db, flush, handles[0], &error);
+  ASSERT_STREQ(error, nullptr);
+  EXPECT_TRUE(tamis_lsm_may_contain(filter, db, handles[0], "key", 3));
+  char* const property = rocksdb_property_value_cf(db, handles[0], "tamis.lsm");
+  EXPECT_NE(std::string(property).find("passes through: the filter hears no events"),
+            std::string::npos)
+      << property;
+  std::free(property);
+  tamis_lsm_start(filter, db, handles, 1, &error);
+  EXPECT_STREQ(error, "a filter is for one opening, and this one was started before");
+  std::free(error);
+  error = nullptr;
+  rocksdb_put_cf(db, write, handles[0], "other", 5, "value", 5, &error);
+  EXPECT_STREQ(error, nullptr);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_writeoptions_destroy(write);
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_close(db);
+  rocksdb_options_destroy(attached);
+  rocksdb_options_destroy(plain);
+  tamis_lsm_destroy(filter);
 }
 
 }  // namespace

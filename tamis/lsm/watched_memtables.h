@@ -25,6 +25,11 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
                    std::shared_ptr<HookState> state, uint64_t guess)
       : memtables_(std::move(memtables)), state_(std::move(state)), guess_(guess) {}
 
+  // Whether the factory is one of these for this filter, or wraps one of them and says so.
+  static bool AreOf(const HookState* state, const rocksdb::MemTableRepFactory& memtables) {
+    return memtables.IsInstanceOf(InstanceName(state));
+  }
+
   rocksdb::MemTableRep* CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator& comparator,
                                           rocksdb::Allocator* allocator,
                                           const rocksdb::SliceTransform* transform,
@@ -39,7 +44,7 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
   const char* Name() const override { return memtables_->Name(); }
   std::string GetId() const override { return memtables_->GetId(); }
   bool IsInstanceOf(const std::string& name) const override {
-    return memtables_->IsInstanceOf(name);
+    return name == InstanceName(state_.get()) || memtables_->IsInstanceOf(name);
   }
   bool IsInsertConcurrentlySupported() const override {
     return memtables_->IsInsertConcurrentlySupported();
@@ -47,6 +52,12 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
   bool CanHandleDuplicatedKey() const override { return memtables_->CanHandleDuplicatedKey(); }
 
  private:
+  // A name that no other factory has, since there is no type information to ask in all builds.
+  static std::string InstanceName(const HookState* state) {
+    return std::string(HookState::kHookName) + ".memtables." +
+           std::to_string(reinterpret_cast<uintptr_t>(state));
+  }
+
   const std::shared_ptr<rocksdb::MemTableRepFactory> memtables_;
   const std::shared_ptr<HookState> state_;
   const uint64_t guess_;  // how many keys one holds
