@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tamis/base/random.h"
+#include "tamis/base/terminal_text.h"
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/tree_filter.h"
 
@@ -249,8 +250,9 @@ std::string LsmBench::Report::AsText() const {
   std::string text = fmt::format(
       "database  {}, column family {}: {} entries in {} sorted runs; filter {:.1f} MB\n\n"
       "{:<36} {:>10} {:>10}   {}\n",
-      database, family, entries, sorted_runs, static_cast<double>(filter_bytes) / 1e6,
-      "nanoseconds of processor time", "stock", "filtered", "stock : filtered");
+      TerminalText(database), TerminalText(family), entries, sorted_runs,
+      static_cast<double>(filter_bytes) / 1e6, "nanoseconds of processor time", "stock", "filtered",
+      "stock : filtered");
   for (const Line& line : lines) {
     text += fmt::format("{:<36} {:>10.0f} {:>10.0f}   {:.2f} [{:.2f}..{:.2f}]\n", line.what,
                         line.stock_ns, line.filtered_ns, line.ratio, line.least, line.greatest);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tamis/base/random.h"
+#include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/lsm_bench.h"
@@ -180,14 +181,16 @@ std::string LevelsInText(const Json& levels) {
 }
 
 void Show(const Json& json) {
-  fmt::print("database  {}, {} column families{}\n", json["database"].get<std::string>(),
-             json["families"].size(),
+  fmt::print("database  {}, {} column families{}\n",
+             TerminalText(json["database"].get<std::string>()), json["families"].size(),
              json["open_in_process"].is_null()
                  ? ""
                  : fmt::format("; open in process {}: as it was a moment ago",
                                json["open_in_process"].get<int>()));
   for (const auto& family : json["families"]) {
-    const auto text = [&](const char* name) { return family[name].get<std::string>(); };
+    const auto text = [&](const char* name) {
+      return TerminalText(family[name].get<std::string>());
+    };
     const auto number = [&](const char* name) { return family[name].get<uint64_t>(); };
     fmt::print("family    {}\n", text("name"));
     if (family["opened"]) {
@@ -219,6 +222,11 @@ void Show(const Json& json) {
 
 Status Inspect(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(StoredDatabase database, StoredDatabase::Read(arguments.directory));
+  // Refuses a rate that no filter could have.
+  TAMIS_RETURN_IF_ERROR(
+      DatabaseFilter::Create(
+          {.directory = database.key_directory(), .fpr = arguments.fpr, .writes_files = false})
+          .status());
   TAMIS_RETURN_IF_ERROR(database.Open(arguments.bench.cache_bytes));
   const auto process = database.OpenedBy();
   Json json{{"database", database.directory()},
@@ -327,7 +335,9 @@ Status Remove(const Arguments& arguments) {
     return Status::Ok();
   }
   fmt::print("{} key files removed\n", removed);
-  if (!is_gone) fmt::print("kept \"{}\", where other files lie, too\n", keys.string());
+  if (!is_gone) {
+    fmt::print("kept \"{}\", where other files lie, too\n", TerminalText(keys.string()));
+  }
   return Status::Ok();
 }
 
@@ -349,7 +359,7 @@ Result<Verified> AskEveryKey(const StoredDatabase& database, const DatabaseFilte
     if (filter.MayContain(family.handle, keys->key())) continue;
     if (++verified.missed <= 5) {
       fmt::print(stderr, "missed: key \"{}\" of column family \"{}\"\n", InText(keys->key()),
-                 family.name);
+                 TerminalText(family.name));
     }
   }
   if (!keys->status().ok()) {
@@ -390,9 +400,10 @@ Status Verify(const Arguments& arguments) {
       one["random_keys"] = arguments.random;
       one["false_positive_rate"] = count == 0 ? 0 : static_cast<double>(passed) / count;
       one["expected_rate"] = expected;
-      one["deviations"] = count == 0 ? 0
-                                     : (static_cast<double>(passed) - count * expected) /
-                                           std::sqrt(count * expected * (1 - expected));
+      // Without keys in files the filter is empty, and every random key is denied.
+      one["deviations"] = count * expected == 0 ? 0
+                                                : (static_cast<double>(passed) - count * expected) /
+                                                      std::sqrt(count * expected * (1 - expected));
       is_sure = true;
     }
     json["families"].push_back(std::move(one));
@@ -404,7 +415,7 @@ Status Verify(const Arguments& arguments) {
     Print(json);
   } else {
     for (const auto& one : json["families"]) {
-      const std::string name = one["name"];
+      const std::string name = TerminalText(one["name"].get<std::string>());
       if (one.contains("keys")) {
         fmt::print(
             "family    {}: {} keys asked, {} missed; {} of {} random keys pass, {} by the formula "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <new>
 #include <numeric>
 #include <string>
@@ -72,8 +73,10 @@ Result<std::unique_ptr<SharedQuotientFilter>> SharedQuotientFilter::Create(doubl
                                                                            uint64_t shard_keys) {
   // Hashes of 48 bits are kept of each key: far lower rates would not be what they seem.
   if (!(fpr >= 1.1e-5 && fpr < 1)) {
+    char rate[32];
+    std::snprintf(rate, sizeof rate, "%g", fpr);
     return InvalidArgument("cannot make a filter with a false-positive rate of " +
-                           std::to_string(fpr) + ": it must lie between 0.000011 and 1");
+                           std::string(rate) + ": it must lie between 0.000011 and 1");
   }
   std::unique_ptr<SharedQuotientFilter> filter(
       new SharedQuotientFilter(fpr, grace, std::max<uint64_t>(shard_keys, 1)));

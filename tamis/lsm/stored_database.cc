@@ -86,7 +86,9 @@ Status StoredDatabase::Explain(const std::string& what, const rocksdb::Status& s
   if (status.IsNoSpace()) return {StatusCode::kResourceExhausted, message};
   if (status.IsCorruption()) {
     return DataLoss(message +
-                    "; the database itself is damaged, or was written by a later RocksDB");
+                    "; the database itself is damaged, or was written by a later RocksDB, or has "
+                    "files in directories of DBOptions::db_paths or cf_paths, which its OPTIONS "
+                    "file does not name: such a database cannot be opened here");
   }
   return Unavailable(message);
 }
@@ -185,6 +187,22 @@ Status StoredDatabase::Lock() {
   return Explain("lock the database", status);
 }
 
+void StoredDatabase::FindUnreadable() {
+  const std::string block_based = rocksdb::TableFactory::kBlockBasedTableName();
+  for (Family& family : families_) {
+    if (family.handle == nullptr || family.options.table_factory->Name() == block_based) continue;
+    rocksdb::ColumnFamilyMetaData metadata;
+    base_->GetColumnFamilyMetaData(family.handle, &metadata);
+    for (const rocksdb::LevelMetaData& level : metadata.levels) {
+      for (const rocksdb::SstFileMetaData& file : level.files) {
+        if (!ReadSstHead(base_->GetEnv(), file.db_path + file.name).ok()) {
+          family.bypass_reasons |= kUnreadable;
+        }
+      }
+    }
+  }
+}
+
 Status StoredDatabase::Open(uint64_t cache_bytes, std::shared_ptr<DatabaseFilter> filter) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> opened;
@@ -219,6 +237,7 @@ Status StoredDatabase::Open(uint64_t cache_bytes, std::shared_ptr<DatabaseFilter
     filtered_ = filtered.get();
     db_ = std::move(filtered);
   }
+  FindUnreadable();
   return Status::Ok();
 }
 

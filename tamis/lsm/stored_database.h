@@ -66,6 +66,8 @@ class StoredDatabase {
   explicit StoredDatabase(std::string directory) : directory_(std::move(directory)) {}
 
   Status ReadOptions();
+  // Adds kUnreadable to the families that have files of a kind whose keys are not read.
+  void FindUnreadable();
   Status Explain(const std::string& what, const rocksdb::Status& status) const;
 
   const std::string directory_;

@@ -89,6 +89,39 @@ class LsmCommandTest(unittest.TestCase):
         self.assertEqual(self.family(verified, "plain")["keys"], 1000)
         self.assertNotIn("keys", self.family(verified, "reverse"))
 
+    def test_files_that_cannot_be_read_back_make_their_family_pass_through(self):
+        self.make("tables")
+        report = self.as_json("inspect")
+        reason = "a file of it cannot be counted"
+        self.assertEqual(self.family(report, "table")["passes_through"], reason)
+        self.assertEqual(self.family(report, "block\x1b[2J")["passes_through"], "")
+        self.run_tamis("build")
+        verified = self.as_json("verify")
+        self.assertEqual(self.family(verified, "table")["passes_through"], reason)
+        self.assertEqual(self.family(verified, "block\x1b[2J")["keys"], 1000)
+
+    def test_names_of_families_do_not_reach_the_terminal_as_they_are(self):
+        self.make("tables")
+        for command in (("inspect",), ("verify",), ("bench", "--family", "block\x1b[2J")):
+            shown = self.run_tamis(*command).stdout
+            self.assertIn("block?[2J", shown)
+            self.assertNotIn("\x1b", shown)
+
+    def test_an_empty_filter_deviates_from_nothing(self):
+        self.make("log")
+        self.assertIn("(+0.0 standard deviations)", self.run_tamis("verify").stdout)
+        self.assertEqual(self.as_json("verify")["families"][0]["deviations"], 0)
+
+    def test_files_in_other_directories_are_named_as_a_cause(self):
+        self.make("paths")
+        self.assertIn("db_paths", self.run_tamis("inspect", expect=1).stderr)
+
+    def test_a_refused_rate_is_told(self):
+        self.make("log")
+        for command in ("inspect", "verify"):
+            refused = self.run_tamis(command, "--fpr", "1e-30", expect=1).stderr
+            self.assertIn("1e-30", refused)
+
     def test_a_database_in_an_order_of_its_own_is_refused_by_name(self):
         self.make("foreign")
         for command in ("inspect", "build", "verify", "bench"):

@@ -2,6 +2,9 @@
 //
 //   make_database plain DIR       5 sorted runs, a log, tombstones, a merge operator of its own
 //   make_database families DIR    families that a filter answers for, and such that pass through
+//   make_database tables DIR      a name with control characters, and tables that are not blocks
+//   make_database log DIR         keys in its log alone
+//   make_database paths DIR       its files lie in DIR.more
 //   make_database foreign DIR     ordered by a comparator of its own
 //   make_database hold DIR        opens it, says "open", and keeps it open until its input ends
 //   make_database forge DIR       leaves every second key out of its key files
@@ -10,6 +13,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/merge_operator.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
 #include <cstdio>
@@ -118,6 +122,37 @@ void MakeFamilies(const std::string& path) {
   }
 }
 
+void MakeTables(const std::string& path) {
+  rocksdb::Options options = MakeOptions();
+  options.allow_mmap_reads = true;  // which PlainTable needs
+  const auto db = Open(options, path);
+  rocksdb::ColumnFamilyOptions plain(options);
+  plain.table_factory.reset(rocksdb::NewPlainTableFactory());
+  plain.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(4));
+  const std::pair<const char*, rocksdb::ColumnFamilyOptions> families[] = {
+      {"block\x1b[2J", options}, {"table", plain}};
+  for (const auto& [name, of] : families) {
+    rocksdb::ColumnFamilyHandle* handle = nullptr;
+    Check(db->CreateColumnFamily(of, name, &handle));
+    for (uint64_t i = 0; i < 1000; ++i) Check(db->Put({}, handle, Key(i), "value"));
+    Check(db->Flush({}, handle));
+    Check(db->DestroyColumnFamilyHandle(handle));
+  }
+}
+
+void MakeLog(const std::string& path) {
+  const auto db = Open(MakeOptions(), path);
+  Check(db->Put({}, "key", "value"));
+}
+
+void MakePaths(const std::string& path) {
+  rocksdb::Options options = MakeOptions();
+  options.db_paths = {{path + ".more", uint64_t{1} << 40}};
+  const auto db = Open(options, path);
+  Check(db->Put({}, "key", "value"));
+  Check(db->Flush({}));
+}
+
 void MakeForeign(const std::string& path) {
   static const TheirOrder their_order;
   rocksdb::Options options = MakeOptions();
@@ -160,6 +195,9 @@ int main(int argc, char** argv) {
   const std::string path = argv[2];
   if (kind == "plain") MakePlain(path);
   if (kind == "families") MakeFamilies(path);
+  if (kind == "tables") MakeTables(path);
+  if (kind == "log") MakeLog(path);
+  if (kind == "paths") MakePaths(path);
   if (kind == "foreign") MakeForeign(path);
   if (kind == "hold") Hold(path);
   if (kind == "forge") Forge(path);
