@@ -33,6 +33,7 @@ OracleConfig TransactionsOf(uint64_t seed) {
           .style = turn % 7 == 6 ? Style::kUniversal : Style::kLevel,
           .writes = writes,
           .flushes_together = writes != Writes::kPipelined && turn / 2 % 3 == 2,
+          .hints = kind != Kind::kPlain && turn % 3 != 2,
           .blobs = turn % 4 != 3,
           .has_model = true,
           .families = turn % 2 == 1 ? 20 : 3,
@@ -71,7 +72,7 @@ std::string OracleConfig::Text() const {
   return "seed " + std::to_string(seed) + ": " + kKinds[static_cast<int>(kind)] + ", " +
          kStyles[static_cast<int>(style)] + (wraps_filter ? ", over FilteredDB" : "") +
          kWrites[static_cast<int>(writes)] + (flushes_together ? ", atomic flushes" : "") +
-         (logs ? "" : ", no log") + (blobs ? ", blobs" : "") +
+         (logs ? "" : ", no log") + (hints ? ", hints" : "") + (blobs ? ", blobs" : "") +
          (families > 3 ? ", many families" : "") + (disk_fails ? ", failing disk" : "") +
          (loses_files ? ", key files get lost" : "") + (fault.empty() ? "" : ", fault " + fault);
 }

@@ -25,6 +25,7 @@ struct OracleConfig {
   Writes writes = Writes::kGrouped;
   bool flushes_together = false;  // the memtables of all families, atomically
   bool logs = true;               // the write-ahead log is on
+  bool hints = false;             // memtables remember a place for each prefix of keys
   bool blobs = false;             // in one of the families, or in every second one of many
   bool has_model = false;         // acknowledged writes are remembered from life to life
   int families = 3;               // families that live as long as the database

@@ -1,6 +1,7 @@
 #include "tests/lsm/oracle_database.h"
 
 #include <rocksdb/merge_operator.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/utilities/transaction.h>
 
 #include <cstdio>
@@ -149,6 +150,10 @@ rocksdb::Options OracleDatabase::MakeOptions() {
     options.compaction_service = std::make_shared<OtherMachine>(config.directory + "/remote");
   }
   options.allow_concurrent_memtable_write = config.writes != Writes::kAlone;
+  // Not beside range deletions, whose memtable would take the hints of the other one.
+  if (config.hints) {
+    options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(2));
+  }
   options.enable_pipelined_write = config.writes == Writes::kPipelined;
   options.unordered_write = config.writes == Writes::kUnordered;
   options.two_write_queues =
