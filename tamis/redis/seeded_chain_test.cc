@@ -110,7 +110,7 @@ TEST(SeededChain, GrowsUntilSomethingForbidsIt) {
       SeededChain::GrowthOf({.capacity = 1, .expansion = 1, .tightening = 1e-100}, 100, kNoLimit)
           .end,
       SeededChain::Added::kRateIsZero);
-  // Links that are as good as equal: more of them than anybody would wait for.
+  // Links that are as good as equal: more links than GrowthOf counts.
   const auto many = SeededChain::GrowthOf({.capacity = 3, .expansion = 1, .tightening = 0.9999999},
                                           kNoLimit, kNoLimit);
   EXPECT_EQ(many.capacity, 3 * SeededChain::kGrowthLinks);

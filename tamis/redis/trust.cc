@@ -5,9 +5,11 @@
 
 #include "tamis/redis/clock.h"
 #include "tamis/redis/faults.h"
+#include "tamis/redis/filter_key.h"
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
+#include "tamis/redis/slice_command.h"
 #include "tamis/redis/trusted_keys.h"
 
 namespace tamis::redis {
@@ -132,32 +134,29 @@ void DoubtInOwnLog(Ctx* ctx, String* key) {
 }
 
 // The server logs RESTORE after the module has read the value, so that what is to stand behind it
-// comes from a timer, which runs before the log is written.
+// comes from a timer, which runs before the log is written. By then another command may have given
+// the name to another filter, of which nothing is written.
 void DisownInLog(Ctx* ctx, int database, std::string_view key, const TrustedFilter& filter) {
   if (!filter.metadata().was_in_log || faults.log_of_another_is_believed) return;
   struct Restored {
     int database;
     std::string key;
-    bool window;
-    long long slice, elapsed_ms, wall_ms;
+    uint64_t generation;
   };
-  const Moment now = PresentMoment();
-  const Window* const window = filter.window();
-  auto restored = std::make_unique<Restored>(
-      Restored{database, std::string(key), window != nullptr,
-               window == nullptr ? 0 : static_cast<long long>(window->newest()),
-               window == nullptr ? 0 : static_cast<long long>(window->ElapsedMs(now)),
-               static_cast<long long>(now.wall_ms)});
+  auto restored =
+      std::make_unique<Restored>(Restored{database, std::string(key), filter.generation()});
   server.CreateTimer(
       ctx, 0,
       [](Ctx* later, void* data) noexcept {
         const std::unique_ptr<Restored> restored(static_cast<Restored*>(data));
         if (server.SelectDb(later, restored->database) != kOk) return;
         String* const name = server.CreateString(later, restored->key.data(), restored->key.size());
-        server.Replicate(later, "TAMIS.DOUBT", "s", name);
-        if (restored->window) {
-          server.Replicate(later, "TAMIS.SLICE", "sclll", name, "BEGIN", restored->slice,
-                           restored->elapsed_ms, restored->wall_ms);
+        {
+          const FilterKey<TrustedFilter> there(later, name, kRead);
+          if (there.get() != nullptr && there->generation() == restored->generation) {
+            server.Replicate(later, "TAMIS.DOUBT", "s", name);
+            if (there->window() != nullptr) ReplicateSlice(later, name, *there);
+          }
         }
         server.FreeString(later, name);
       },
