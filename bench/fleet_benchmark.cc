@@ -181,7 +181,7 @@ Fleet ThroughServers(const std::string& store_name, const std::string& directory
       Die("no filters came");
     }
   }
-  // The direct coordinator of before is remembered until its lease ends.
+  // A coordinator of before that a region server did not hear leave is known until its lease ends.
   const auto give_up = Clock::now() + kPatience;
   while (Coordinators(store.get()) != kServers && Clock::now() < give_up) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -11,7 +11,8 @@
 // The server counts a lease from the moment when it sends the reply; the coordinator counts it from
 // the moment when it sent the poll. A lease ends no later than the server's last proof that it owns
 // its regions. A coordinator that polls but does not apply the events is granted no lease, so that
-// it cannot hold up puts for ever.
+// it cannot hold up puts for ever. A coordinator that ends says so with a last poll, which ends its
+// lease.
 //
 // An event is kept until every coordinator that has a lease, a parked poll, or has polled lately
 // has applied it. Options::max_events and max_event_bytes bound the kept events; a coordinator that

@@ -62,8 +62,8 @@ class Engine {
   struct Options {
     Duration poll_wait = std::chrono::milliseconds(300);
     Duration poll_margin = std::chrono::seconds(1);  // a reply may come so much after poll_wait
-    // How long ~Engine waits for the answers of servers that it tells of its end. One that is not
-    // told has puts wait until the lease is over.
+    // How long ~Engine waits for the replies to its leave requests. On a server that does not get
+    // the request, puts wait until the lease ends.
     Duration leave_wait = std::chrono::milliseconds(200);
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);

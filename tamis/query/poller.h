@@ -49,12 +49,13 @@ class Poller : public std::enable_shared_from_this<Poller> {
   // Polls that were answered, and that failed, since the start.
   uint64_t answered() const { return answered_.load(); }
   uint64_t failed() const { return failed_.load(); }
-  // Tells the servers that this coordinator ends, so that no put waits for it any longer, and waits
-  // at most `patience` for their answers. From here on no region is excluded. Called after Stop.
-  void Leave(Duration patience);
   // Waits for calls to the cluster that have begun; none begins afterwards, none goes on. Not to be
   // called from a task of the executor.
   void Stop();
+  // Tells the servers that this coordinator ends, so that no put waits for it any longer, and waits
+  // at most `patience` for their answers. From here on no region is excluded. REQUIRES: Stop was
+  // called.
+  void Leave(Duration patience);
 
  private:
   struct Server {

@@ -101,6 +101,12 @@ final class FeedCoordinator {
     return polls == poll;
   }
 
+  /** Its parked poll is no longer the latest. */
+  void endParked() {
+    ++polls;
+    parked = false;
+  }
+
   void unpark(long poll) {
     if (isLatest(poll)) parked = false;
   }

@@ -219,12 +219,16 @@ public final class FilterFeed {
     return reply.build();
   }
 
-  /** A poll of the coordinator that is still parked ends when its time is over, and grants no lease. */
+  /** Ends the coordinator's lease, and its poll that is still parked, which grants none. */
   private Cluster.PollReply leave(Cluster.PollRequest request, Reader reader) throws StatusException {
     lock.lock();
     try {
       long now = clock.getAsLong();
-      coordinators.hear(request.getCoordinator(), reader.user, now);
+      FeedCoordinator coordinator = coordinators.hear(request.getCoordinator(), reader.user, now);
+      if (coordinator != null && coordinator.isParked()) {
+        coordinator.endParked();
+        news.signalAll();
+      }
       coordinators.leave(request.getCoordinator());
       forgetEvents(now);
       puts.wakeAcknowledged(now);

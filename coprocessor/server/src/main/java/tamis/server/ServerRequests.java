@@ -103,10 +103,14 @@ public final class ServerRequests implements Endpoint.Requests {
   private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
     refuseLowPriority();
     if (state.feed == null) throw new IOException("cannot answer a poll yet: the region server is starting; retry");
-    Set<Integer> tables = state.server.secured ? state.readers.tablesOf(state.regions.all()) : null;
+    // A coordinator that leaves receives nothing, and its program waits for the answer before it ends.
+    boolean leaves = request.getLeaves();
+    Set<Integer> tables = state.server.secured && !leaves ? state.readers.tablesOf(state.regions.all()) : null;
     Ownership ownership = state.server.ownership;
-    ownership.want();
-    ownership.ensure();
+    if (!leaves) {
+      ownership.want();
+      ownership.ensure();
+    }
     state.metrics.polls.increment();
     try {
       return state.feed.poll(request, ownership::verifiedUntil, new FilterFeed.Reader(caller(), host(), tables));

@@ -50,6 +50,16 @@ class FilterFeedPollsTest extends FeedUnderTest {
   }
 
   @Test
+  void parkedPollEndsWhenItsCoordinatorLeaves() throws Exception {
+    options.lookNs = NEVER;
+    options.maxParkedNs = 1000 * SECOND;
+    poll(1, 0);
+    Parked parked = park(1, 500 * SECOND);
+    poll(request(1, 0).setLeaves(true), null);
+    assertEquals(0, parked.reply().getLeaseNs());
+  }
+
+  @Test
   void eventsWakeParkedPolls() throws Exception {
     options.lookNs = NEVER;
     options.maxParkedNs = 1000 * SECOND;
