@@ -75,13 +75,17 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
       return present_.handle;
     }
   }
+  const auto before = Versions();
   TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement, PrepareAnew(sql));
   present_ = {.handle = statement, .prepared = now};
-  // The text of a rewritten statement depends on the tables that it names.
-  can_be_kept_ = statement != nullptr && !explains_regions && sqlite3_sql(statement) == sql;
+  // The text of a rewritten statement depends on the tables that it names. A table that changed, or
+  // became known, while the statement was prepared may have been planned by an older version.
+  const auto after = Versions();
+  can_be_kept_ = statement != nullptr && !explains_regions && sqlite3_sql(statement) == sql &&
+                 before == after && after.size() == session_->declared.size();
   if (can_be_kept_) {
     present_.sql = sql;
-    present_.tables = Versions();
+    present_.tables = after;
     present_.aggregated_by_sqlite = session_->aggregated_by_sqlite;
   }
   return statement;

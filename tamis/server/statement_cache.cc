@@ -9,13 +9,14 @@ std::optional<StatementCache::Statement> StatementCache::Take(const std::string&
                                                               const VersionOf& version_of) {
   const auto found = std::ranges::find(kept_, sql, &Statement::sql);
   if (found == kept_.end()) return std::nullopt;
-  Statement statement = std::move(*found);
-  kept_.erase(found);
-  const bool is_young = now - statement.prepared < kMostAge;
   const auto is_unchanged = [&](const auto& table) {
     return version_of(table.first) == table.second;
   };
-  if (is_young && std::ranges::all_of(statement.tables, is_unchanged)) return statement;
+  const bool is_good =
+      now - found->prepared < kMostAge && std::ranges::all_of(found->tables, is_unchanged);
+  Statement statement = std::move(*found);
+  kept_.erase(found);
+  if (is_good) return statement;
   sqlite3_finalize(statement.handle);
   return std::nullopt;
 }

@@ -43,7 +43,7 @@ class StatementCache {
   // The version of a table as it is now; nullopt where it is not known.
   using VersionOf = std::function<std::optional<TableVersion>(const std::string& table)>;
 
-  StatementCache() = default;
+  StatementCache() { kept_.reserve(kMostStatements); }
   ~StatementCache() { Clear(); }
   StatementCache(const StatementCache&) = delete;
   StatementCache& operator=(const StatementCache&) = delete;
