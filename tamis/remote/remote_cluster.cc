@@ -38,7 +38,7 @@ Result<TableSchema> SchemaOf(const pb::ClusterAnswer& answer) {
 class RemoteCluster::Attempts : public std::enable_shared_from_this<Attempts> {
  public:
   // For how long it is tried again after an error that passes: `busy` where the server refused it
-  // as busy, `other`, which is not longer, otherwise.
+  // as busy, `other` otherwise.
   struct Patience {
     Duration busy{};
     Duration other{};
@@ -55,18 +55,18 @@ class RemoteCluster::Attempts : public std::enable_shared_from_this<Attempts> {
         done_(std::move(done)) {}
 
   void Begin() {
-    client_->PostToTheEnd(
-        {.path = "/v1/cluster",
-         .content_type = std::string(kRemoteContentType),
-         .body = body_,
-         .repeatable = !changes_,
-         .timeout = changes_ ? Duration(0)
-                             : std::max<Duration>(busy_deadline_ - executor_->Now(),
-                                                  std::chrono::seconds(1))},
-        [self = shared_from_this()](HttpClient::Answer answer) {
-          self->executor_->Post(
-              [self, answer = std::move(answer)]() mutable { self->Take(std::move(answer)); });
-        });
+    client_->PostToTheEnd({.path = "/v1/cluster",
+                           .content_type = std::string(kRemoteContentType),
+                           .body = body_,
+                           .repeatable = !changes_,
+                           .timeout = changes_ ? Duration(0)
+                                               : std::max<Duration>(deadline_ - executor_->Now(),
+                                                                    std::chrono::seconds(1))},
+                          [self = shared_from_this()](HttpClient::Answer answer) {
+                            self->executor_->Post([self, answer = std::move(answer)]() mutable {
+                              self->Take(std::move(answer));
+                            });
+                          });
   }
 
  private:
@@ -102,8 +102,8 @@ Result<std::shared_ptr<RemoteCluster>> RemoteCluster::Open(std::shared_ptr<HttpC
   std::shared_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(client), executor, timeout));
   pb::ClusterCall call;
   call.mutable_capabilities();
-  // A server that is busy is the right one, and many programs may start at once. One that cannot be
-  // reached may be a mistake in the name, which is told at once.
+  // A server that is busy is the right one, and many programs may start at once. One that does not
+  // answer may be a mistake in the name, so there is one attempt, of a second.
   const Attempts::Patience patience{.busy = timeout};
   TAMIS_ASSIGN_OR_RETURN(const pb::ClusterAnswer answer,
                          AwaitResult<pb::ClusterAnswer>(
