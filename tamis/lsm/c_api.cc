@@ -72,7 +72,7 @@ void tamis_lsm_start(tamis_lsm_t* filter, rocksdb_t* db,
     if (count == 0) handles.push_back(db->rep->DefaultColumnFamily());
     // rocksdb_close deletes it, and with it the database.
     db->rep = new tamis::lsm::FilteredDB(db->rep, filter->filter, handles);
-  } catch (const std::logic_error& error) {
+  } catch (const tamis::lsm::CannotStart& error) {
     Report(error.what(), errptr);
   } catch (const std::exception&) {  // std::bad_alloc, or std::system_error: no thread
     Report(

@@ -105,7 +105,9 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
 void DatabaseFilter::Start(rocksdb::DB* db,
                            const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
   if (was_started_) {
-    throw std::logic_error("a filter is for one opening, and this one was started before");
+    throw CannotStart(
+        "cannot start the filter: it was started before, and a filter is for one opening; create "
+        "another one");
   }
   try {
     Watch(db, handles);
@@ -130,7 +132,9 @@ void DatabaseFilter::Watch(rocksdb::DB* db,
   if (options.env->GetFileSystem() != options_.env->GetFileSystem()) tree_.AbandonKeyFiles();
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
   if (!hooks_->SetDatabase(db->GetName())) {
-    throw std::logic_error("a filter is for one database, and this one is that of another");
+    throw CannotStart(
+        "cannot start the filter: it was started with another database; create one for each "
+        "database");
   }
   env_ = db->GetEnv();
   db_ = db;

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,12 @@ class FileCounter;
 class HookState;
 struct Faults;  // faults.h, which is not installed
 class TreeFilter;
+
+// A filter that was started before, or with another database.
+class CannotStart : public std::logic_error {
+ public:
+  using logic_error::logic_error;
+};
 
 class DatabaseFilter {
  public:
@@ -60,7 +67,7 @@ class DatabaseFilter {
 
   // Begins to count the live files, on a thread of its own. Throws std::bad_alloc, or
   // std::system_error if no thread can be started; then the filter answers for no key. Throws
-  // std::logic_error if it was started before.
+  // CannotStart if it was started before.
   void Start(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void Stop();
   // A family that was not among the handles passes through until it is shown, and then until its

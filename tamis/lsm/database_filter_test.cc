@@ -430,7 +430,7 @@ TEST_F(PartlyAttachedTest, WithoutTheListenerEveryKeyPassesThrough) {
   Close();
 }
 
-TEST_F(PartlyAttachedTest, AListenerOfAnotherFilterIsNotTheirs) {
+TEST_F(PartlyAttachedTest, ListenerOfAnotherFilterDoesNotCount) {
   const auto stranger = *DatabaseFilter::Create({.directory = path_ + "/strange"});
   OpenChanged([&](auto* db_options, auto*) {
     db_options->listeners.clear();
@@ -617,7 +617,7 @@ TEST_F(DatabaseFilterTest, IsForOneOpening) {
   Open();
   Start();
   ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
-  EXPECT_THROW(filter_->Start(db_.get(), handles_), std::logic_error);
+  EXPECT_THROW(filter_->Start(db_.get(), handles_), CannotStart);
   EXPECT_EQ(filter_->BypassReasonsOf(handles_[0]), "");
   EXPECT_FALSE(filter_->MayContain(handles_[0], "b"));
   const auto filter = filter_;
@@ -628,7 +628,7 @@ TEST_F(DatabaseFilterTest, IsForOneOpening) {
     if (is_attached) filter->Attach(&options);
     ASSERT_TRUE(OpenDatabase(&db_, options, path_ + "/db").ok());
     ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
-    EXPECT_THROW(filter->Start(db_.get(), {family}), std::logic_error);
+    EXPECT_THROW(filter->Start(db_.get(), {family}), CannotStart);
     filter->Show(family);
     ASSERT_TRUE(db_->Put({}, "b", "v").ok());
     ASSERT_TRUE(db_->Flush({}).ok());

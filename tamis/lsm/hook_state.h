@@ -71,11 +71,10 @@ class HookState {
   void ArrivalEnded(uint32_t family) noexcept;
 
   // Names the database whose events count; those of others that were opened with our options do
-  // not: their files have the same numbers. Until then nothing counts, since nobody knows of which
-  // database the filter will be; what has been installed by then is found among the live files. A
-  // family of which a file is being flushed at this moment passes through until that file is
-  // installed and counted. False when there is another name already. May be called again after
-  // std::bad_alloc.
+  // not: their files have the same numbers. Until then nothing counts, because the filter's
+  // database is not known; what has been installed by then is found among the live files. A family
+  // of which a file is being flushed at this moment passes through until that file is installed and
+  // counted. False when there is another name already. May be called again after std::bad_alloc.
   bool SetDatabase(const std::string& name);
   bool IsOurs(const std::string& database) const;
 

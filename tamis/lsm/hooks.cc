@@ -108,7 +108,7 @@ bool HasWatchedMemtables(const HookState* state, const rocksdb::ColumnFamilyOpti
          WatchedMemtables::AreOf(state, *options.memtable_factory);
 }
 
-// The options may have been taken from the database itself.
+// Does nothing if the options have the hook, as those of an open database do.
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options) {
   if (!HasListener(state.get(), *options))
     options->listeners.push_back(std::make_shared<Listener>(state));
