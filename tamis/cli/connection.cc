@@ -136,7 +136,7 @@ std::optional<std::string> Connection::RewriteFirst(const char** text) const {
   if (session_->engine == nullptr || !MayBeRewritten(begin)) return std::nullopt;
   if (session_->HasDroppedColumns()) {
     session_->aggregated_by_sqlite =
-        "a column of a table was dropped since the store was opened; open it again";
+        "a column was dropped, or has another name, since the store was opened; open it again";
     return std::nullopt;
   }
   const std::string_view first = FirstStatement(*text);
