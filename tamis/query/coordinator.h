@@ -27,6 +27,8 @@ class FoundRows {
 class Coordinator {
  public:
   virtual ~Coordinator() = default;
+  // See Engine. One without leases of its own has nothing to leave.
+  virtual void Leave(Duration /*patience*/) {}
 
   virtual Cluster& cluster() = 0;
   virtual Executor& executor() = 0;

@@ -41,6 +41,8 @@ std::vector<Status> Engine::Apply(SchemaPtr schema, std::vector<Write> writes,
   return coordinator_->Apply(std::move(schema), writes, cancelled);
 }
 
+void Engine::Leave(Duration patience) { coordinator_->Leave(patience); }
+
 bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
   return coordinator_->WaitUntilRouted(schema, timeout);
 }

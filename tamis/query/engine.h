@@ -62,9 +62,6 @@ class Engine {
   struct Options {
     Duration poll_wait = std::chrono::milliseconds(300);
     Duration poll_margin = std::chrono::seconds(1);  // a reply may come so much after poll_wait
-    // How long ~Engine waits for the replies to its leave requests. On a server that does not get
-    // the request, puts wait until the lease ends.
-    Duration leave_wait = std::chrono::milliseconds(200);
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);
@@ -82,6 +79,10 @@ class Engine {
   // An engine that hands its calls to this coordinator, such as that of a server (tamis/remote).
   explicit Engine(std::unique_ptr<Coordinator> coordinator);
   ~Engine();  // ends polling; REQUIRES: no call is under way
+  // Ends polling and tells the region servers, so that no put waits for this coordinator's leases
+  // any longer; waits at most `patience` for their replies. Later searches ask all regions. Called
+  // while the executor runs.
+  void Leave(Duration patience);
 
   Cluster& cluster();
   Executor& executor();

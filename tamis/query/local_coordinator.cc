@@ -35,8 +35,7 @@ LocalCoordinator::LocalCoordinator(Cluster* cluster, Executor* executor,
               .lease_margin = options.lease_margin,
               .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
               .max_bytes = options.max_filter_bytes,
-              .faults = FaultsOf(options)}))),
-      leave_wait_(options.leave_wait) {
+              .faults = FaultsOf(options)}))) {
   if (!options.polling) return;
   poller_ = std::make_shared<Poller>(
       cluster, executor, context_->global,
@@ -54,9 +53,13 @@ LocalCoordinator::LocalCoordinator(Cluster* cluster, Executor* executor,
 
 LocalCoordinator::~LocalCoordinator() {
   context_->tables->Stop();
+  if (poller_) poller_->Stop();
+}
+
+void LocalCoordinator::Leave(Duration patience) {
   if (!poller_) return;
   poller_->Stop();
-  poller_->Leave(leave_wait_);
+  poller_->Leave(patience);
 }
 
 std::unique_ptr<FoundRows> LocalCoordinator::Search(SchemaPtr schema, SearchOptions options) {

@@ -20,6 +20,8 @@ class LocalCoordinator final : public Coordinator {
   LocalCoordinator(Cluster* cluster, Executor* executor, const Engine::Options& options);
   ~LocalCoordinator() override;
 
+  void Leave(Duration patience) override;
+
   Cluster& cluster() override { return *context_->cluster; }
   Executor& executor() override { return *context_->executor; }
   TableCache& tables() override { return *context_->tables; }
@@ -36,7 +38,6 @@ class LocalCoordinator final : public Coordinator {
 
  private:
   const std::shared_ptr<QueryContext> context_;
-  const Duration leave_wait_;
   std::shared_ptr<Poller> poller_;  // null: it keeps no filters
   std::mutex totals_mutex_;
   Engine::Totals totals_;  // sums of writes

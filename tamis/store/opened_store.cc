@@ -20,6 +20,7 @@ struct OpenedStore::Parts {
   std::unique_ptr<Engine> engine;
 
   ~Parts() {
+    if (engine) engine->Leave(std::chrono::milliseconds(200));
     // Tasks use all of it until the executor has stopped.
     if (executor) executor->Stop();
     engine.reset();

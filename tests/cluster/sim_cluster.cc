@@ -92,7 +92,6 @@ void SimCluster::StartEngine(size_t i) {
   Engine::Options options;
   options.poll_wait = milliseconds(40);
   options.poll_margin = milliseconds(100);
-  options.leave_wait = Duration(0);  // nothing happens while an engine is destroyed
   options.lease_margin = kLeaseMargin;
   options.request_timeout = milliseconds(250);
   options.write_timeout = seconds(5);
