@@ -23,10 +23,7 @@ std::string WantedFilter::Rate() const {
   return rate;
 }
 
-double WantedFilter::BytesOfOne() const {
-  const FilterOptions one = OptionsOfOne();
-  return AnyFilter::BitsPerKey(*type, one.fpr) / 8 * static_cast<double>(one.capacity);
-}
+double WantedFilter::BytesOfOne() const { return Window::BytesOfFilter(*type, OptionsOfOne()); }
 
 double WantedFilter::RateAtCapacity() const {
   const std::vector<double> rates(slices + 1, AnyFilter::FprAtCapacity(*type, OptionsOfOne().fpr));

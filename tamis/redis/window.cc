@@ -23,11 +23,13 @@ FilterOptions Window::SliceOptions(FilterOptions options, uint64_t slices) {
   return options;
 }
 
+double Window::BytesOfFilter(const FilterType& type, const FilterOptions& one) {
+  return AnyFilter::BitsPerKey(type, one.fpr) / 8 * static_cast<double>(one.capacity);
+}
+
 double Window::BytesOfSlices(const FilterType& type, const FilterOptions& options,
                              uint64_t slices) {
-  const FilterOptions one = SliceOptions(options, slices);
-  return AnyFilter::BitsPerKey(type, one.fpr) / 8 * static_cast<double>(one.capacity) *
-         static_cast<double>(slices + 1);
+  return BytesOfFilter(type, SliceOptions(options, slices)) * static_cast<double>(slices + 1);
 }
 
 double Window::RateOver(std::span<const double> rates) {

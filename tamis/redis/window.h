@@ -57,6 +57,8 @@ class Window {
 
   // The options of the filter of one slice, from those that were asked for.
   static FilterOptions SliceOptions(FilterOptions options, uint64_t slices);
+  // Bytes of a filter that is made with these options.
+  static double BytesOfFilter(const FilterType& type, const FilterOptions& one);
   // Bytes of the filters of all slices together, from the options that were asked for.
   static double BytesOfSlices(const FilterType& type, const FilterOptions& options,
                               uint64_t slices);

@@ -21,7 +21,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tamis/lsm/key_file.h"
@@ -100,6 +102,19 @@ void MakePlain(const std::string& path) {
   }
 }
 
+using Families = std::span<const std::pair<const char*, rocksdb::ColumnFamilyOptions>>;
+
+// Families with a file of 1,000 keys each.
+void FillFamilies(rocksdb::DB* db, Families families) {
+  for (const auto& [name, of] : families) {
+    rocksdb::ColumnFamilyHandle* handle = nullptr;
+    Check(db->CreateColumnFamily(of, name, &handle));
+    for (uint64_t i = 0; i < 1000; ++i) Check(db->Put({}, handle, Key(i), "value"));
+    Check(db->Flush({}, handle));
+    Check(db->DestroyColumnFamilyHandle(handle));
+  }
+}
+
 void MakeFamilies(const std::string& path) {
   rocksdb::Options options = MakeOptions();
   options.allow_concurrent_memtable_write = false;  // which not all memtables bear
@@ -113,13 +128,7 @@ void MakeFamilies(const std::string& path) {
   theirs.comparator = &their_order;
   const std::pair<const char*, rocksdb::ColumnFamilyOptions> families[] = {
       {"plain", options}, {"reverse", reverse}, {"vector", vector}, {"theirs", theirs}};
-  for (const auto& [name, of] : families) {
-    rocksdb::ColumnFamilyHandle* handle = nullptr;
-    Check(db->CreateColumnFamily(of, name, &handle));
-    for (uint64_t i = 0; i < 1000; ++i) Check(db->Put({}, handle, Key(i), "value"));
-    Check(db->Flush({}, handle));
-    Check(db->DestroyColumnFamilyHandle(handle));
-  }
+  FillFamilies(db.get(), families);
 }
 
 void MakeTables(const std::string& path) {
@@ -131,13 +140,7 @@ void MakeTables(const std::string& path) {
   plain.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(4));
   const std::pair<const char*, rocksdb::ColumnFamilyOptions> families[] = {
       {"block\x1b[2J", options}, {"table", plain}};
-  for (const auto& [name, of] : families) {
-    rocksdb::ColumnFamilyHandle* handle = nullptr;
-    Check(db->CreateColumnFamily(of, name, &handle));
-    for (uint64_t i = 0; i < 1000; ++i) Check(db->Put({}, handle, Key(i), "value"));
-    Check(db->Flush({}, handle));
-    Check(db->DestroyColumnFamilyHandle(handle));
-  }
+  FillFamilies(db.get(), families);
 }
 
 void MakeLog(const std::string& path) {

@@ -39,6 +39,14 @@ class FilterFeedPollsTest extends FeedUnderTest {
     return parked;
   }
 
+  /** Its poll ends only when it is woken. */
+  private Parked parkForEver(long coordinator) throws Exception {
+    options.lookNs = NEVER;
+    options.maxParkedNs = 1000 * SECOND;
+    poll(coordinator, 0);
+    return park(coordinator, 500 * SECOND);
+  }
+
   @Test
   void pollThatCannotBeParkedGetsATimeToRetry() throws Exception {
     options.maxParked = 0;
@@ -51,20 +59,14 @@ class FilterFeedPollsTest extends FeedUnderTest {
 
   @Test
   void parkedPollEndsWhenItsCoordinatorLeaves() throws Exception {
-    options.lookNs = NEVER;
-    options.maxParkedNs = 1000 * SECOND;
-    poll(1, 0);
-    Parked parked = park(1, 500 * SECOND);
+    Parked parked = parkForEver(1);
     poll(request(1, 0).setLeaves(true), null);
     assertEquals(0, parked.reply().getLeaseNs());
   }
 
   @Test
   void eventsWakeParkedPolls() throws Exception {
-    options.lookNs = NEVER;
-    options.maxParkedNs = 1000 * SECOND;
-    poll(1, 0);
-    Parked parked = park(1, 500 * SECOND);
+    Parked parked = parkForEver(1);
     closed(1);
     assertEquals(1, parked.reply().getEventsCount());
   }
