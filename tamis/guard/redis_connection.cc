@@ -88,8 +88,7 @@ Status RedisConnection::ErrorOf(const RedisReply& reply) const {
   if (text.starts_with("WRONGTYPE")) {
     message +=
         ": the key is no filter of `tamis guard load` or TAMIS.RESERVE; BF.INFO and CF.INFO "
-        "describe "
-        "those of BF.* and CF.*, which `tamis guard` only verifies";
+        "describe those of BF.* and CF.*, which `tamis guard` only verifies";
   }
   if (text.starts_with("OOM")) return ResourceExhausted(message);
   if (text.starts_with("LOADING") || text.starts_with("BUSY")) return Busy(message);

@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "tamis/lsm/database_filter.h"
 
-#include <stdexcept>
 #include <utility>
 
 #include "tamis/lsm/faults.h"

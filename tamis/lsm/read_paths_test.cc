@@ -285,7 +285,7 @@ TEST_F(ReadPathsTest, SeveralRangesAreScannedByOneIterator) {
 
 #if TAMIS_ROCKSDB_SINCE(11, 8)
 
-TEST_F(ReadPathsTest, AsynchronousGetsAreFiltered) {
+TEST_F(ReadPathsTest, FilterAnswersAsynchronousGetsOfAbsentKeys) {
   class Completed : public rocksdb::DB::AsyncCallback {
    public:
     void OnComplete(const rocksdb::PerfContext*, const rocksdb::IOStatsContext*) override {

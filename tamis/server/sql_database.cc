@@ -80,12 +80,13 @@ Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
   present_ = {.handle = statement, .prepared = now};
   // The text of a rewritten statement depends on the tables that it names. A table that changed, or
   // became known, while the statement was prepared may have been planned by an older version.
-  const auto after = Versions();
-  can_be_kept_ = statement != nullptr && !explains_regions && sqlite3_sql(statement) == sql &&
-                 before == after && after.size() == session_->declared.size();
+  const bool is_as_written =
+      statement != nullptr && !explains_regions && sqlite3_sql(statement) == sql;
+  can_be_kept_ =
+      is_as_written && before.size() == session_->declared.size() && before == Versions();
   if (can_be_kept_) {
     present_.sql = sql;
-    present_.tables = after;
+    present_.tables = before;
     present_.aggregated_by_sqlite = session_->aggregated_by_sqlite;
   }
   return statement;
