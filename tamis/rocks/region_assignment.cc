@@ -12,9 +12,9 @@ RegionAssignment::RegionAssignment(Executor* executor, Catalog* catalog, FenceTa
       lives_(std::move(lives)),
       opening_wait_(opening_wait) {}
 
-void RegionAssignment::AssignAll() {
+Status RegionAssignment::AssignAll() {
   std::vector<pb::RegionRecord> regions = catalog_->Regions();
-  if (regions.empty()) return;
+  if (regions.empty()) return Status::Ok();
   std::ranges::sort(regions, [](const auto& a, const auto& b) {
     return std::pair(a.table_id(), a.start()) < std::pair(b.table_id(), b.start());
   });
@@ -25,8 +25,16 @@ void RegionAssignment::AssignAll() {
     SetOwner(servers[i % servers.size()].name, &regions[i]);
     change.put_regions.push_back(regions[i]);
   }
-  if (!catalog_->Commit(change).ok()) return;  // the sweep tries again
+  TAMIS_RETURN_IF_ERROR(Commit(change));
   for (const auto& region : regions) OpenNew(region, Duration(0));
+  return Status::Ok();
+}
+
+Status RegionAssignment::Commit(const Catalog::Change& change) {
+  Status committed = catalog_->Commit(change);
+  std::lock_guard lock(mutex_);
+  failure_ = IsTransient(committed.code()) ? Status::Ok() : committed;
+  return committed;
 }
 
 void RegionAssignment::Sweep() {
@@ -83,6 +91,17 @@ bool RegionAssignment::IsCurrent(const pb::RegionRecord& record) const {
   return now.has_value() && now->epoch() == record.epoch();
 }
 
+bool RegionAssignment::IsServed(const pb::RegionRecord& record) const {
+  const auto server = lives_->FindRunning(record.server());
+  return server && lives_->IsMember(record.server(), record.start_code()) &&
+         server->FindRegion(record.id()) != nullptr;
+}
+
+Status RegionAssignment::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& server, Duration wait) {
   {
     const auto fence = fences_->Of(record.id());
@@ -96,7 +115,7 @@ Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& serv
     record = *catalog_->Region(record.id());
     record.set_epoch(catalog_->NewEpoch());
     SetOwner(server, &record);
-    TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
+    TAMIS_RETURN_IF_ERROR(Commit({.put_regions = {record}}));
     fence->AdvanceExcluded(record.epoch());
   }
   if (auto owner = lives_->Find(server)) owner->OpenRegion(record, wait);

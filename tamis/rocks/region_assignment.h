@@ -25,8 +25,8 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
                    std::shared_ptr<ServerLives> lives, Duration opening_wait);
 
   // Gives every region an owner, when the store is opened. Leases of an earlier process ended with
-  // that process, so no owner has to wait before it acknowledges puts.
-  void AssignAll();
+  // that process, so no owner has to wait before it acknowledges puts. REQUIRES: no region is open.
+  Status AssignAll();
   // Expels silent servers and gives away their regions: now, and every ServerLives::look_interval.
   void Sweep();
   void GiveAwayUnserved();
@@ -50,6 +50,12 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   std::map<std::string, uint64_t> Loads() const;
   // The catalog has the region as the record says.
   bool IsCurrent(const pb::RegionRecord& record) const;
+  // Its owner lives and has it open.
+  bool IsServed(const pb::RegionRecord& record) const;
+  // Why the catalog could not be written when a region was last given to a server; Ok when it could
+  // be, or when another attempt may succeed by itself. A region that is open nowhere stays so until
+  // the catalog can be written again.
+  Status failure() const;
 
  private:
   struct Closed {
@@ -58,13 +64,15 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   };
 
   void ReopenClosed();
+  Status Commit(const Catalog::Change& change);
 
   Executor* const executor_;
   Catalog* const catalog_;
   FenceTable* const fences_;
   const std::shared_ptr<ServerLives> lives_;
   const Duration opening_wait_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  Status failure_;
   std::vector<Closed> closed_;  // open nowhere, though their servers live
 };
 

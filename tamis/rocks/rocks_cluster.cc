@@ -52,7 +52,7 @@ Status RocksCluster::Start() {
     if (changes && balance) changes->BalanceSoon();
   });
   for (int i = 1; i <= options_.servers; ++i) lives_->Start("rs" + std::to_string(i));
-  assignment_->AssignAll();
+  TAMIS_RETURN_IF_ERROR(assignment_->AssignAll());
   assignment_->Sweep();
   return Status::Ok();
 }
@@ -109,7 +109,22 @@ void RocksCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
                                Callback<std::vector<RegionInfo>> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
+  if (Status lasts = WhyUnserved(*schema, stale); !lasts.ok()) return done(lasts);
   done(InfosOf(*schema, stale));
+}
+
+// The failure that keeps a region of these keys from being given to a server. A client that a
+// server has refused would otherwise ask again until its time is over.
+Status RocksCluster::WhyUnserved(const TableSchema& table,
+                                 const std::vector<KeyRange>& stale) const {
+  Status failure = assignment_->failure();
+  if (failure.ok()) return failure;
+  for (const pb::RegionRecord& region : catalog_->Regions(table.id)) {
+    const KeyRange keys{region.start(), region.end()};
+    const auto overlaps = [&](const KeyRange& range) { return keys.Overlaps(range); };
+    if (std::ranges::any_of(stale, overlaps) && !assignment_->IsServed(region)) return failure;
+  }
+  return Status::Ok();
 }
 
 // The regions that hold keys of `wanted`; all regions when it is empty.

@@ -25,18 +25,8 @@ constexpr int64_t kRows = 40;
 class HalfBuilt {
  public:
   HalfBuilt() {
-    RocksCluster::Options options;
-    options.store.directory = "/store";
-    options.store.env = &env_;
-    // On threads of their own; with them another interleaving each time.
-    options.store.background_compactions = std::getenv("TAMIS_BACKGROUND_COMPACTIONS") != nullptr;
-    options.servers = 2;
-    options.balance = false;
-    options.server.build_rows = 1;
-    auto cluster = RocksCluster::Open(options, &executor);
-    EXPECT_TRUE(cluster.ok()) << cluster.status();
-    cluster_ = std::move(*cluster);
-    engine_ = std::make_unique<Engine>(cluster_.get(), &executor, Engine::Options{});
+    const Status opened = Open();
+    EXPECT_TRUE(opened.ok()) << opened;
     TableSchema schema;
     schema.name = "t";
     schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
@@ -58,7 +48,22 @@ class HalfBuilt {
     engine_->ForgetTable("t");
     executor.RunFor(10ms);
   }
-  ~HalfBuilt() {
+  ~HalfBuilt() { Close(); }
+
+  Status Open() {
+    RocksCluster::Options options;
+    options.store.directory = "/store";
+    options.store.env = &env_;
+    // On threads of their own; with them another interleaving each time.
+    options.store.background_compactions = std::getenv("TAMIS_BACKGROUND_COMPACTIONS") != nullptr;
+    options.servers = 2;
+    options.balance = false;
+    options.server.build_rows = 1;
+    TAMIS_ASSIGN_OR_RETURN(cluster_, RocksCluster::Open(options, &executor));
+    engine_ = std::make_unique<Engine>(cluster_.get(), &executor, Engine::Options{});
+    return Status::Ok();
+  }
+  void Close() {
     executor.Clear();
     engine_.reset();
     cluster_.reset();
@@ -74,6 +79,14 @@ class HalfBuilt {
       if (!status.ok()) return status;
     }
     return Status::Ok();
+  }
+  Status Search() {
+    RowStream stream = engine_->Search(*engine_->Table("t"), {});
+    for (;;) {
+      auto row = stream.Next();
+      if (!row.ok()) return row.status();
+      if (!row->has_value()) return Status::Ok();
+    }
   }
   std::vector<pb::RegionRecord> Regions() { return cluster_->catalog().Regions(); }
   Status Change(const std::function<void(DoneCallback)>& change) {
@@ -144,6 +157,51 @@ TEST(FullDiskTest, BothHalvesAreOpenAfterASplitOnAFullDisk) {
   FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
     store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
   });
+}
+
+// A store that can be opened answers, however full its disk is.
+TEST(FullDiskTest, StoreWhoseRegionsCannotBeAssignedIsNotOpened) {
+  int refused = 0;
+  for (uint64_t room = 0; room < 200; ++room) {
+    SCOPED_TRACE("room for " + std::to_string(room) + " pieces");
+    HalfBuilt store;
+    store.Close();
+    ASSERT_FALSE(::testing::Test::HasFailure());
+    store.disk().FillUpAfter(room);
+    const Status opened = store.Open();
+    if (opened.ok()) {
+      const Status found = store.Search();
+      EXPECT_TRUE(found.ok()) << found;
+    } else {
+      EXPECT_EQ(opened.code(), StatusCode::kResourceExhausted) << opened;
+      store.executor.RunFor(10s);  // nothing of the cluster is left
+      ++refused;
+    }
+    if (::testing::Test::HasFailure() || !store.disk().full()) break;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+// Else a statement would wait until its time is over, and would not say for what.
+TEST(FullDiskTest, RequestsOfRegionsThatCannotBeAssignedSayWhy) {
+  HalfBuilt store;
+  store.disk().FillUpAfter(0);
+  EXPECT_TRUE(store.cluster().Expel("rs1").ok());
+  store.executor.RunFor(3s);
+  for (const Status& status : {store.Search(), store.Put(1000)}) {
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
+    EXPECT_NE(status.message().find("the disk is full"), std::string::npos) << status;
+  }
+  // The list of regions is there to be looked at.
+  const auto regions = Await<Result<std::vector<RegionInfo>>>(
+      &store.executor, [&](auto done) { store.cluster().ListRegions("t", {}, done); });
+  ASSERT_TRUE(regions.ok()) << regions.status();
+  EXPECT_EQ(regions->size(), store.Regions().size());
+  store.disk().MakeRoom();
+  store.executor.RunFor(30s);
+  const Status found = store.Search();
+  EXPECT_TRUE(found.ok()) << found;
+  store.ExpectAllIsWell();
 }
 
 // Its record may be in the log, and then it is there when the log is read again.
