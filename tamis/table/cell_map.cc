@@ -66,6 +66,9 @@ void CellMap::Prepare() {
     last_ = SlopeBetween(low, knots_.back(), skip - std::min(skip, kBytesOfGrowth));
     last_.origin = Window(knots_.back().value, last_.skip);
   }
+  windows_.clear();
+  if (!knots_.empty()) common_ = CommonPrefix(knots_.front().value, knots_.back().value);
+  for (const Knot& knot : knots_) windows_.push_back(Window(knot.value, common_));
   version_ = Hash(Serialize(), 0);
 }
 
@@ -122,9 +125,22 @@ CellMap CellMap::Fit(std::span<const std::string> sample, FitOptions options) {
   return *Create(std::move(knots), all_cells);
 }
 
+// The first knot above the value. Knots with other windows than the value's need not be compared as
+// strings, which is all that most values need.
+std::vector<CellMap::Knot>::const_iterator CellMap::FirstAbove(std::string_view value) const {
+  auto begin = knots_.begin();
+  auto end = knots_.end();
+  if (begin != end && value.starts_with(std::string_view(begin->value).substr(0, common_))) {
+    const auto same = std::ranges::equal_range(windows_, Window(value, common_));
+    end = begin + (same.end() - windows_.begin());
+    begin += same.begin() - windows_.begin();
+  }
+  return std::ranges::upper_bound(begin, end, value, {},
+                                  [](const Knot& knot) { return std::string_view(knot.value); });
+}
+
 uint32_t CellMap::CellOf(std::string_view value) const {
-  const auto above = std::ranges::upper_bound(
-      knots_, value, {}, [](const Knot& knot) { return std::string_view(knot.value); });
+  const auto above = FirstAbove(value);
   if (above == knots_.begin()) return 0;
   if (above == knots_.end()) return Beyond(value);
   const auto i = static_cast<size_t>(above - knots_.begin()) - 1;

@@ -81,13 +81,16 @@ class CellMap {
 
   static Slope SlopeBetween(const Knot& low, const Knot& high, size_t skip);
   void Prepare();
+  std::vector<Knot>::const_iterator FirstAbove(std::string_view value) const;
   uint32_t Beyond(std::string_view value) const;
   std::string LowestBeyond(uint32_t cell) const;
 
   uint32_t cells_ = 1;
   std::vector<Knot> knots_;
-  std::vector<Slope> slopes_;  // behind each knot but the last
-  Slope last_;                 // beyond the last knot, where there are two
+  std::vector<Slope> slopes_;      // behind each knot but the last
+  Slope last_;                     // beyond the last knot, where there are two
+  size_t common_ = 0;              // bytes that all knots have in front
+  std::vector<uint64_t> windows_;  // the eight bytes behind these, of each knot
   uint64_t version_ = 0;
 };
 

@@ -136,6 +136,28 @@ TEST(CellMapTest, BytesGiveTheSameMapAndVersion) {
   }
 }
 
+TEST(CellMapTest, FindsKnotsWhoseNextEightBytesAreEqual) {
+  const std::string_view zeros("\0\0\0\0\0\0\0\0\0", 9);
+  const std::vector<std::string> values = {"pre",
+                                           "pre" + std::string(zeros.substr(0, 3)),
+                                           "pre" + std::string(zeros),
+                                           "pre12345678",
+                                           "pre12345678a",
+                                           "pre12345678b",
+                                           "prez"};
+  std::vector<CellMap::Knot> knots;
+  for (const std::string& value : values) {
+    knots.push_back({value, static_cast<uint32_t>(10 * (knots.size() + 1))});
+  }
+  const CellMap map = *CellMap::Create(knots, 100);
+  for (const CellMap::Knot& knot : knots) EXPECT_EQ(map.CellOf(knot.value), knot.cell);
+  const uint32_t between = map.CellOf("pre12345678aa");
+  EXPECT_GE(between, 50);
+  EXPECT_LT(between, 60);
+  for (const char* below : {"", "p", "pr", "pqzz"}) EXPECT_EQ(map.CellOf(below), 0) << below;
+  EXPECT_EQ(map.CellOf("ps"), 99);
+}
+
 TEST(CellMapTest, RefusesKnotsThatDoNotRise) {
   EXPECT_TRUE(CellMap::Create({{"a", 1}, {"b", 2}}, 3).ok());
   EXPECT_FALSE(CellMap::Create({{"a", 1}, {"b", 2}}, 2).ok());
