@@ -31,6 +31,9 @@ final class EntryStream implements Closeable {
   private int range;
   private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
+  private final List<Cell> cells = new ArrayList<>(); // of the row that is read
+  private byte[] readEntry; // null: there was none
+  private byte[] readValue;
   private byte[] value; // the value of the entry returned last
 
   /** Reads the entries after `last` in that order; all entries when it is empty. */
@@ -59,10 +62,10 @@ final class EntryStream implements Closeable {
 
   /** Encoded values, then row key; null when there are no more. */
   byte[] next() throws IOException {
-    if (ahead.isEmpty()) read();
-    EntryQueue.Item entry = ahead.poll();
-    value = entry == null ? null : entry.value;
-    return entry == null ? null : entry.bytes;
+    EntryQueue.Item held = ahead.poll();
+    if (held == null) read();
+    value = held == null ? readValue : held.value;
+    return held == null ? readEntry : held.bytes;
   }
 
   /** The value of the entry that `next` returned last. */
@@ -78,9 +81,9 @@ final class EntryStream implements Closeable {
     while (ahead.size() < n) {
       if (ahead.bytes() >= EntryQueue.MAX_BYTES) return false;
       if (ahead.size() % KeyStream.LOOK_AT_CLOCK == 0 && timeIsOver.getAsBoolean()) return false;
-      int before = ahead.size();
       read();
-      if (ahead.size() == before) return true;
+      if (readEntry == null) return true;
+      ahead.add(readEntry, readValue);
     }
     return false;
   }
@@ -89,26 +92,26 @@ final class EntryStream implements Closeable {
     return ahead.size();
   }
 
-  /** Adds the next entry, if there is one. */
+  /** Sets readEntry and readValue. */
   private void read() throws IOException {
+    readEntry = null;
+    readValue = null;
     if (descending) readDown();
     else readUp();
   }
 
   private void readUp() throws IOException {
-    List<Cell> cells = new ArrayList<>();
     while (!ended && range < lows.length) {
       if (scanner == null && !open()) return;
       cells.clear();
       ended = !scanner.nextRaw(cells);
       if (cells.isEmpty()) continue;
       byte[] row = CellUtil.cloneRow(cells.get(0));
-      byte[] entry = Arrays.copyOfRange(row, prefix.length, row.length);
-      while (range < lows.length && isBehind(entry)) ++range;
+      byte[] next = Arrays.copyOfRange(row, prefix.length, row.length);
+      while (range < lows.length && isBehind(next)) ++range;
       if (range == lows.length) return;
-      if (Key.compare(entry, lows[range]) >= 0) {
-        ++counts.entriesRead;
-        ahead.add(entry, IndexedTable.valueOf(cells.get(0)));
+      if (Key.compare(next, lows[range]) >= 0) {
+        found(next, IndexedTable.valueOf(cells.get(0)));
         return;
       }
       if (ended) return;
@@ -117,24 +120,28 @@ final class EntryStream implements Closeable {
     }
   }
 
+  private void found(byte[] next, byte[] valueOfNext) {
+    ++counts.entriesRead;
+    readEntry = next;
+    readValue = valueOfNext;
+  }
+
   /** HBase's reversed scanners cannot seek down: each range has its own. */
   private void readDown() throws IOException {
-    List<Cell> cells = new ArrayList<>();
     for (; range < lows.length; ++range) {
       if (scanner == null && !openDown()) continue;
       cells.clear();
       while (scanner.nextRaw(cells) || !cells.isEmpty()) {
         if (cells.isEmpty()) continue;
         byte[] row = CellUtil.cloneRow(cells.get(0));
-        byte[] value = IndexedTable.valueOf(cells.get(0));
+        byte[] valueOfNext = IndexedTable.valueOf(cells.get(0));
         cells.clear();
         // The scan begins at its first row, which is the first one that is not below.
         if (row.length < prefix.length) continue;
-        byte[] entry = Arrays.copyOfRange(row, prefix.length, row.length);
-        if (!Arrays.equals(Arrays.copyOf(row, prefix.length), prefix)) continue;
-        if (above.length > 0 && Key.compare(entry, above) >= 0) continue;
-        ++counts.entriesRead;
-        ahead.add(entry, value);
+        byte[] next = Arrays.copyOfRange(row, prefix.length, row.length);
+        if (!Key.startsWith(row, prefix)) continue;
+        if (above.length > 0 && Key.compare(next, above) >= 0) continue;
+        found(next, valueOfNext);
         return;
       }
       scanner.close();
