@@ -105,6 +105,20 @@ TEST_F(FilterSizingTest, CountersThatWouldNotFitForTheNextSizeStayAway) {
   EXPECT_FALSE(SizingWithin((larger + 2) / 3 * 4 - 4).WantsOtherForm(bits));
 }
 
+TEST_F(FilterSizingTest, CountersTurnIntoBitsOnlyIfNeitherTheyNorTheNextOnesFit) {
+  for (const FilterGeneration& counters :
+       {Generation(GeometryFor(1000), false, 40), Generation(GeometryFor(kExpected), false, 148)}) {
+    const size_t now = counters.filter.SizeBytes();
+    const size_t next =
+        IndexCounters::CounterBytes(SizingWith(nullptr).NewCounters(&counters).geometry());
+    ASSERT_NE(now, next);
+    const size_t smaller = (std::min(now, next) + 3) / 4 * 4;
+    ASSERT_LT(smaller, std::max(now, next));
+    EXPECT_FALSE(SizingWithin(smaller).WantsOtherForm(counters)) << now << " " << next;
+    EXPECT_TRUE(SizingWithin(smaller - 4).WantsOtherForm(counters)) << now << " " << next;
+  }
+}
+
 TEST_F(FilterSizingTest, BudgetIsThatOfAllAndItsOwnShareIsItsGenerations) {
   const FilterGeneration current = Generation(GeometryFor(kExpected), false, 40);
   const FilterGeneration next = Generation(GeometryFor(200), true, 10);

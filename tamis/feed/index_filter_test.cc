@@ -200,6 +200,22 @@ TEST_F(IndexFilterTest, ProjectionBeginsAnewWhenAskedToGoOnWithAnotherGeneration
   EXPECT_NE(asked(generation, 1, 2), whole.SerializeAsString());
 }
 
+TEST_F(IndexFilterTest, CellsComeWithTheRecountThatACellMapAsksFor) {
+  pb::ColumnId cells;
+  cells.set_cells(true);
+  const auto filter = Filled(3);
+  EXPECT_FALSE(filter->WantsRecount(kForSizeAlone));
+  EXPECT_FALSE(filter->Project(cells).has_value());
+  const std::vector<std::string> sample = {"value 1", "value 2"};
+  filter->SetCellMap(
+      std::make_shared<const CellMap>(CellMap::Fit(sample, {.cells = 2, .knots = 2})));
+  EXPECT_TRUE(filter->WantsRecount(kForSizeAlone));
+  EXPECT_FALSE(filter->Project(cells).has_value());
+  Recount(filter.get(), {Entry(1)});
+  EXPECT_FALSE(filter->WantsRecount(kForSizeAlone));
+  EXPECT_TRUE(filter->Project(cells).has_value());
+}
+
 // Values come and go, memory gets short and is there again: whatever is in stays findable, here and
 // by the bits that coordinators have.
 TEST_F(IndexFilterTest, WithLittleMemoryFiltersAreBitsAloneAndLoseNothing) {
@@ -294,6 +310,14 @@ TEST_F(IndexFilterTest, AllCallsMayRunAtOnce) {
       filter.SizeBytes();
     }
   });
+  std::thread clearer([&] {
+    while (!done) {
+      filter.HoldClearing();
+      filter.SetCellMap(nullptr);
+      filter.ReleaseClearing();
+      if (filter.WantsClearing()) filter.EndClearing(filter.BeginClearing(10), {});
+    }
+  });
   for (int i = 0; i < 2000; ++i) {
     filter.BeginGeneration(/*hold_removals=*/true);
     filter.CountExisting(std::span(&kept, 1));
@@ -303,6 +327,7 @@ TEST_F(IndexFilterTest, AllCallsMayRunAtOnce) {
   done = true;
   writer.join();
   reader.join();
+  clearer.join();
   EXPECT_EQ(lost, 0u);
   filter.Retire();
 }
