@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Keeps the figures of benchmarks, and writes docs/BENCHMARKS.md from them.
+"""Keeps the figures of benchmarks, and writes docs/BENCHMARKS.md and the tables of README.md from them.
 
 usage: page.py record RESULTS COMMIT DATE LOAD BENCHMARK [ARGUMENT...]   reads the output of one benchmark
-       page.py write RESULTS PEERS PAGE                                  writes the page
-       page.py check RESULTS PEERS PAGE                                  fails if the page is another one
+       page.py write RESULTS PEERS PAGE [SUMMARY README]                 writes the page, and the tables of README
+       page.py check RESULTS PEERS PAGE [SUMMARY README]                 fails if they are others
 
 RESULTS is a JSON file with an object for each benchmark that was measured, under its command: the commit, the date, the
 load of the machine before it, the machine, and the figures. `record` replaces the object of its benchmark by the lines
 "figure: WORK | BESIDE | NOW | RATIO | GOAL" of the output, which bench/figures.h and bench/figures.py print. PEERS is a
-text for the end of the page.
+text for the end of the page. SUMMARY is what README says between two marks; "{BENCHMARK: WORK}" stands for the ratio of
+that figure.
 """
 
 import json
@@ -31,6 +32,7 @@ SECTIONS = (
     ("Filter library", ("filter_benchmark", "filter_command_benchmark", "spill_rules_benchmark",
                         "published_times_benchmark")),
 )
+MARKS = ("<!-- Written by bench/page.py from bench/summary.md. -->\n", "<!-- end -->\n")
 HEAD = """# Benchmarks
 
 Each benchmark measures a work and a real alternative to it in the same run, and verifies the answers. The ratio is what
@@ -86,10 +88,7 @@ def record(path, commit, date, busy, *command):
         sys.exit(f"page.py: {' '.join(command)} printed no figure")
     results = load(path) if os.path.exists(path) else {}
     results[shlex.join(command)] = {"commit": commit, "date": date, "load": busy, "machine": machine(), "figures": figures}
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1, ensure_ascii=False, sort_keys=True)
-        file.write("\n")
-    os.replace(path + ".new", path)
+    keep(path, json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def row(cells):
@@ -126,23 +125,51 @@ def page(results, peers):
     return "\n".join(lines) + "\n\n" + peers
 
 
+def summary(results, template):
+    def ratio(match):
+        command, work = match.group(1), match.group(2)
+        found = [figure for figure in results.get(command, {"figures": []})["figures"] if figure["work"] == work]
+        if len(found) != 1:
+            sys.exit(f"page.py: {len(found)} figures of {command} are called \"{work}\"; the summary needs one")
+        return found[0]["ratio"].split()[0].removesuffix("x") + "x"
+
+    return re.sub(r"\{([^:{}]+): ([^{}]+)\}", ratio, template)
+
+
+def with_summary(readme, text):
+    before, begin, rest = readme.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not begin or not end:
+        sys.exit("page.py: README.md has no place for the summary, between " + " and ".join(map(str.strip, MARKS)))
+    return before + begin + text + end + after
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def keep(path, text):
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
 def main():
     if len(sys.argv) > 6 and sys.argv[1] == "record":
         record(*sys.argv[2:])
         return
-    if len(sys.argv) != 5 or sys.argv[1] not in ("write", "check"):
+    if len(sys.argv) not in (5, 7) or sys.argv[1] not in ("write", "check"):
         sys.exit(__doc__)
-    results, peers, path = sys.argv[2:]
-    with open(peers, encoding="utf-8") as file:
-        text = page(load(results), file.read())
-    if sys.argv[1] == "check":
-        with open(path, encoding="utf-8") as file:
-            if file.read() != text:
-                sys.exit(f"{path} is not what {results} gives; bench/page.py write {results} {peers} {path} writes it")
-        return
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    results = load(sys.argv[2])
+    written = {sys.argv[4]: page(results, read(sys.argv[3]))}
+    if len(sys.argv) == 7:
+        written[sys.argv[6]] = with_summary(read(sys.argv[6]), summary(results, read(sys.argv[5])))
+    for path, text in written.items():
+        if sys.argv[1] == "write":
+            keep(path, text)
+        elif read(path) != text:
+            sys.exit(f"{path} is not what {sys.argv[2]} gives; bench/page.py write {shlex.join(sys.argv[2:])} writes it")
 
 
 if __name__ == "__main__":

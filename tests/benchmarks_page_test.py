@@ -31,8 +31,21 @@ class BenchmarksPageTest(unittest.TestCase):
         return run("record", self.results, "abc123", "2026-01-02", "0.10", *command, text=text)
 
     def test_committed_page_is_what_the_committed_results_give(self):
-        done = run("check", os.path.join(ROOT, "bench", "results.json"), PEERS, os.path.join(ROOT, "docs", "BENCHMARKS.md"))
+        done = run("check", os.path.join(ROOT, "bench", "results.json"), PEERS, os.path.join(ROOT, "docs", "BENCHMARKS.md"),
+                   os.path.join(ROOT, "bench", "summary.md"), os.path.join(ROOT, "README.md"))
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_summary_has_the_ratios_of_its_figures(self):
+        self.record("figure: GET, 10 keys | SET | 1 us; 2 us | 16.9x the keys a second | \n", "redis_benchmark")
+        summary, readme = self.page + ".summary", self.page + ".readme"
+        page.keep(summary, "| GET | {redis_benchmark: GET, 10 keys} |\n")
+        page.keep(readme, "before\n" + "old\n".join(page.MARKS) + "after\n")
+        done = run("write", self.results, PEERS, self.page, summary, readme)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(page.read(readme), "before\n" + "| GET | 16.9x |\n".join(page.MARKS) + "after\n")
+        page.keep(summary, "{redis_benchmark: GET, 11 keys}\n")
+        done = run("check", self.results, PEERS, self.page, summary, readme)
+        self.assertIn('0 figures of redis_benchmark are called "GET, 11 keys"', done.stderr)
 
     def test_figures_of_a_log_replace_those_of_the_same_command(self):
         self.record("figure: old | a | b | 1x | \n", "redis_benchmark")

@@ -31,7 +31,7 @@ final class EntryStream implements Closeable {
   private int range;
   private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
-  private final List<Cell> cells = new ArrayList<>(); // of the row that is read
+  private final List<Cell> cells = new ArrayList<>(); // the row that is read
   private byte[] readEntry; // null: there was none
   private byte[] readValue;
   private byte[] value; // the value of the entry returned last
