@@ -254,6 +254,8 @@ static void failures_say_what_to_do(void) {
   options.capacity = 10;
   options.fpr = NAN;
   CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "fpr is nan", tamis_filter_create(&options, &none));
+  options.fpr = 1e-12;
+  CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "fpr is 1e-12", tamis_filter_create(&options, &none));
 
   // Full, and absent.
   tamis_filter* filter = make("cuckoo", 64, 0.001, 0);

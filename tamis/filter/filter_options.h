@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ struct FilterOptions {
           (capacity < 1 ? "" : " (2^31); divide the keys among several filters"));
     }
     if (!(fpr >= kMinFpr && fpr <= 0.5)) {
-      return InvalidArgument("cannot make a filter: fpr is " + std::to_string(fpr) +
+      char rate[32];
+      std::snprintf(rate, sizeof rate, "%g", fpr);
+      return InvalidArgument("cannot make a filter: fpr is " + std::string(rate) +
                              ", it must be from 1e-9 to 0.5");
     }
     return Status::Ok();
