@@ -13,9 +13,9 @@ namespace tamis::lsm {
 namespace {
 
 constexpr uint32_t kFirstBeyond = 4096;  // the first id that no family may have
-constexpr BypassReasons kEach[] = {kCounting,   kNotShown,  kMemtables,  kComparator,
-                                   kTimestamps, kIngestion, kUnreadable, kSecondary,
-                                   kDropped,    kNoMemory,  kBypass};
+constexpr BypassReasons kEach[] = {kCounting,    kNotShown,   kMemtables, kComparator, kTimestamps,
+                                   kIngestion,   kUnreadable, kSecondary, kDropped,    kNoMemory,
+                                   kNoCollector, kNoListener, kStopped,   kBypass};
 
 class ColumnFamiliesTest : public testing::Test {
  protected:

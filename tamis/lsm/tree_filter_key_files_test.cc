@@ -260,6 +260,97 @@ TEST(TreeFilterKeyFilesTest, OutputBesideOneWithoutKeysIsCountedOnce) {
   std::filesystem::remove_all(directory);
 }
 
+// A compaction may end while the files of the database are being counted, its inputs not yet.
+TEST(TreeFilterKeyFilesTest, OutputOfACompactionDuringTheCountingIsCounted) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_during." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->families().ClearBypassReasons(0, kNotShown);
+  const auto memtable = tree->families().MemtableMade(0);
+  tree->CompactionBegan(1, {1});
+  tree->FileCreated({.number = 2}, {tree->HashOf(0, "a")}, 1);
+  tree->CompactionEnded(1);
+  tree->FileDeleted(1);
+  tree->EndCounting();
+  EXPECT_TRUE(tree->MayContain(0, "a"));
+  EXPECT_FALSE(tree->MayContain(0, "b"));
+  EXPECT_TRUE(tree->IsExact());
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
+// The output of a compaction has lost its key file and its inputs: it has to be counted from its
+// hashes, which is said once, and another file is counted from its key file.
+TEST(TreeFilterKeyFilesTest, ListedFileWithoutKeysIsReportedOnce) {
+  const std::string directory = testing::TempDir() + "tree_filter_once." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->EndCounting();
+  TreeFilter::File other = {.number = 20};
+  other.identity[0] = 'x';
+  tree->FileCreated(other, {tree->HashOf(0, "b")}, {});
+  std::filesystem::copy(directory + "/20.keys", directory + "/20.kept");
+  tree->FileDeleted(20);
+  tree->Reconcile([] { return std::vector<FileNumber>(); });
+  ASSERT_FALSE(tree->Covers(other));
+  tree->FileCreated({.number = 1}, {tree->HashOf(0, "a")}, {});
+  tree->CompactionBegan(1, {1});
+  tree->FileCreated({.number = 8}, {tree->HashOf(0, "a")}, 1);
+  tree->CompactionEnded(1);
+  std::filesystem::remove(directory + "/8.keys");
+  tree->FileDeleted(1);
+  tree->Reconcile([] { return std::vector<FileNumber>{8}; });
+  std::filesystem::copy(directory + "/20.kept", directory + "/20.keys");
+  tree->BeginCounting();
+  const auto failed = tree->CountFromKeyFiles({{.number = 8}, other});
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].number, 8u);
+  EXPECT_TRUE(tree->Covers(other));
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
+// A key file turns out to be damaged when its first sections are counted already: their copies
+// leave once the keys of all files are known.
+TEST(TreeFilterKeyFilesTest, CopiesOfACountingThatFailedLeave) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_failed." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  constexpr uint64_t kKeys = 3000;
+  TreeFilter::File file = {.number = 1};
+  file.identity[0] = 'x';
+  const auto hashes_of = [](const TreeFilter& tree) {
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = 0; i < kKeys; ++i) hashes.push_back(tree.HashOf(0, std::to_string(i)));
+    return hashes;
+  };
+  {
+    auto tree = *TreeFilter::Create({.directory = directory});
+    tree->EndCounting();
+    tree->FileCreated(file, hashes_of(*tree), {});
+  }
+  const auto size = std::filesystem::file_size(directory + "/1.keys");
+  std::fstream bytes(directory + "/1.keys", std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(static_cast<std::streamoff>(size * 9 / 10));
+  bytes.write("damaged!", 8);
+  bytes.close();
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->BeginCounting();
+  EXPECT_EQ(tree->CountFromKeyFiles({file}).size(), 1u);
+  EXPECT_EQ(tree->figures().stale, kKeys);
+  tree->CountFromHashes(file, hashes_of(*tree));
+  tree->EndCounting();
+  tree->FileCreated({.number = 2}, {tree->HashOf(0, "b")}, {});
+  tree->FileDeleted(2);
+  tree->Reconcile([] { return std::vector<FileNumber>{1}; });
+  EXPECT_EQ(tree->figures().stale, 0u);
+  EXPECT_EQ(tree->figures().filter.keys, kKeys);
+  EXPECT_TRUE(tree->IsExact());
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // From key files, and from hashes when it knows how many come: shards are made once, with room
 // for all, not trimmed while they are still to be filled, and read by who only reads.
 TEST(TreeFilterKeyFilesTest, CountingAnewMakesEachShardOnce) {
