@@ -9,6 +9,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -694,7 +695,10 @@ class ProgramTest(unittest.TestCase):
             shown = self.run_tamis(*little, "status")
             self.assertIn(f"not loaded: {left_out} ({left_out} for lack of memory)", shown)
             self.assertEqual("1 of bits alone for lack of memory" in shown, of_bits == 1)
-            self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0, shown)
+            # A starved machine may let a server miss its heartbeats; it is then expelled and starts again.
+            live = int(re.search(r"^servers +8, (\d+) live$", shown, re.MULTILINE)[1])
+            self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"),
+                             live + 1 if memory == 1_000_000 else 0, shown)
 
     def test_check_finds_no_fault_in_a_sound_store(self):
         self.import_people()
