@@ -68,8 +68,8 @@ class Cluster {
   // The regions of the table that hold keys of `stale`, or all of them when it is empty, in key
   // order. `stale` names the keys that the caller does not know or whose server refused it; the
   // cluster drops its own cached locations of those keys, and only those. The list may be out of
-  // date when it arrives. kNotFound when there is no such table. When a region of `stale` cannot be
-  // given to a server, and somebody has to act before it can be, the reason.
+  // date when it arrives. kNotFound when there is no such table. Fails with the reason when a
+  // region of `stale` cannot be given to a server until the user acts.
   virtual void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                            Callback<std::vector<RegionInfo>> done) = 0;
   virtual void ListTables(Callback<std::vector<TableSchema>> done) = 0;

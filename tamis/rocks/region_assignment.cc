@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tamis/base/exception_status.h"
+
 namespace tamis {
 
 RegionAssignment::RegionAssignment(Executor* executor, Catalog* catalog, FenceTable* fences,
@@ -25,22 +27,40 @@ Status RegionAssignment::AssignAll() {
     SetOwner(servers[i % servers.size()].name, &regions[i]);
     change.put_regions.push_back(regions[i]);
   }
-  TAMIS_RETURN_IF_ERROR(Commit(change));
+  TAMIS_RETURN_IF_ERROR(catalog_->Commit(change));
   for (const auto& region : regions) OpenNew(region, Duration(0));
   return Status::Ok();
 }
 
-Status RegionAssignment::Commit(const Catalog::Change& change) {
-  Status committed = catalog_->Commit(change);
+// Errors that may pass by themselves are not noted: the sweep tries again.
+void RegionAssignment::NoteOutcome(uint64_t region_id, uint64_t epoch,
+                                   const Status& committed) noexcept {
+  const bool passes = committed.ok() || IsTransient(committed.code()) || IsOutOfMemory(committed);
+  (void)WithoutExceptions([&] {
+    std::lock_guard lock(mutex_);
+    unassigned_.erase(region_id);
+    if (!passes) unassigned_[region_id] = {.epoch = epoch, .why = committed};
+    return Status::Ok();
+  });
+}
+
+void RegionAssignment::ForgetOldFailures() {
   std::lock_guard lock(mutex_);
-  failure_ = IsTransient(committed.code()) ? Status::Ok() : committed;
-  return committed;
+  std::erase_if(unassigned_, [this](const auto& failure) {
+    const auto record = catalog_->Region(failure.first);
+    return !record.has_value() || record->epoch() != failure.second.epoch;
+  });
 }
 
 void RegionAssignment::Sweep() {
-  lives_->ExpelSilent();
-  ReopenClosed();
-  GiveAwayUnserved();
+  // When memory does not suffice, the next sweep goes on.
+  (void)WithoutExceptions([this] {
+    lives_->ExpelSilent();
+    ForgetOldFailures();
+    ReopenClosed();
+    GiveAwayUnserved();
+    return Status::Ok();
+  });
   executor_->PostAfter(lives_->look_interval(), [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Sweep();
   });
@@ -97,9 +117,20 @@ bool RegionAssignment::IsServed(const pb::RegionRecord& record) const {
          server->FindRegion(record.id()) != nullptr;
 }
 
-Status RegionAssignment::failure() const {
+Status RegionAssignment::WhyUnserved(const pb::RegionRecord& record) const {
+  Status why;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = unassigned_.find(record.id());
+    if (found == unassigned_.end() || found->second.epoch != record.epoch()) return Status::Ok();
+    why = found->second.why;
+  }
+  return IsServed(record) ? Status::Ok() : why;
+}
+
+bool RegionAssignment::HasUnassigned() const {
   std::lock_guard lock(mutex_);
-  return failure_;
+  return !unassigned_.empty();
 }
 
 Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& server, Duration wait) {
@@ -113,9 +144,12 @@ Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& serv
     }
     // Completed indexes may have been noted since the record was read.
     record = *catalog_->Region(record.id());
+    const uint64_t former = record.epoch();
     record.set_epoch(catalog_->NewEpoch());
     SetOwner(server, &record);
-    TAMIS_RETURN_IF_ERROR(Commit({.put_regions = {record}}));
+    const Status committed = catalog_->Commit({.put_regions = {record}});
+    NoteOutcome(record.id(), former, committed);
+    TAMIS_RETURN_IF_ERROR(committed);
     fence->AdvanceExcluded(record.epoch());
   }
   if (auto owner = lives_->Find(server)) owner->OpenRegion(record, wait);
@@ -127,21 +161,33 @@ void RegionAssignment::OpenNew(const pb::RegionRecord& record, Duration wait) {
   if (auto owner = lives_->Find(record.server())) owner->OpenRegion(record, wait);
 }
 
-void RegionAssignment::Reopen(const pb::RegionRecord& record, Duration wait) {
+bool RegionAssignment::TryReopening(const pb::RegionRecord& record, Duration wait) {
   const std::string target = OwnerLike(record.server());
-  if (!target.empty() && Assign(record, target, wait).ok()) return;
-  if (!IsCurrent(record)) return;
+  return (!target.empty() && Assign(record, target, wait).ok()) || !IsCurrent(record);
+}
+
+void RegionAssignment::Reopen(const pb::RegionRecord& record, Duration wait) {
+  if (TryReopening(record, wait)) return;
   std::lock_guard lock(mutex_);
   closed_.push_back({record, wait});
 }
 
+// A region leaves the list when it is settled, so that none is lost where memory does not suffice.
 void RegionAssignment::ReopenClosed() {
-  std::vector<Closed> closed;
-  {
+  for (size_t i = 0;;) {
+    Closed region;
+    {
+      std::lock_guard lock(mutex_);
+      if (i >= closed_.size()) return;
+      region = closed_[i];
+    }
+    if (!TryReopening(region.record, region.wait)) {
+      ++i;
+      continue;
+    }
     std::lock_guard lock(mutex_);
-    closed.swap(closed_);
+    closed_.erase(closed_.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  for (const Closed& region : closed) Reopen(region.record, region.wait);
 }
 
 }  // namespace tamis

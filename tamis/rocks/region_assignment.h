@@ -50,12 +50,10 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   std::map<std::string, uint64_t> Loads() const;
   // The catalog has the region as the record says.
   bool IsCurrent(const pb::RegionRecord& record) const;
-  // Its owner lives and has it open.
-  bool IsServed(const pb::RegionRecord& record) const;
-  // Why the catalog could not be written when a region was last given to a server; Ok when it could
-  // be, or when another attempt may succeed by itself. A region that is open nowhere stays so until
-  // the catalog can be written again.
-  Status failure() const;
+  // Why the region is open nowhere: the catalog could not be written when the region was last given
+  // to a server, and this will not change until the user acts. Ok in all other cases.
+  Status WhyUnserved(const pb::RegionRecord& record) const;
+  bool HasUnassigned() const;  // regions that WhyUnserved may tell of
 
  private:
   struct Closed {
@@ -63,8 +61,19 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
     Duration wait;
   };
 
+  // A region that could not be given to a server, and why not.
+  struct Unassigned {
+    uint64_t epoch = 0;  // of the catalog's record; a newer record has another reason, or none
+    Status why;
+  };
+
+  // True when the owner is alive and has the region open.
+  bool IsServed(const pb::RegionRecord& record) const;
+  void NoteOutcome(uint64_t region_id, uint64_t epoch, const Status& committed) noexcept;
+  void ForgetOldFailures();
+  // False when the region is still to be opened again.
+  bool TryReopening(const pb::RegionRecord& record, Duration wait);
   void ReopenClosed();
-  Status Commit(const Catalog::Change& change);
 
   Executor* const executor_;
   Catalog* const catalog_;
@@ -72,8 +81,8 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   const std::shared_ptr<ServerLives> lives_;
   const Duration opening_wait_;
   mutable std::mutex mutex_;
-  Status failure_;
-  std::vector<Closed> closed_;  // open nowhere, though their servers live
+  std::map<uint64_t, Unassigned> unassigned_;  // by region id
+  std::vector<Closed> closed_;                 // open nowhere, though their servers live
 };
 
 }  // namespace tamis

@@ -52,7 +52,13 @@ Status RocksCluster::Start() {
     if (changes && balance) changes->BalanceSoon();
   });
   for (int i = 1; i <= options_.servers; ++i) lives_->Start("rs" + std::to_string(i));
-  TAMIS_RETURN_IF_ERROR(assignment_->AssignAll());
+  if (const Status assigned = assignment_->AssignAll(); !assigned.ok()) {
+    return Status(assigned.code(), assigned.message() +
+                                       "; to read only, open it with --read-only "
+                                       "(rocks:DIRECTORY?mode=ro)")
+        .WithContext("cannot give the regions of store \"" + options_.store.directory +
+                     "\" to its servers");
+  }
   assignment_->Sweep();
   return Status::Ok();
 }
@@ -109,20 +115,21 @@ void RocksCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
                                Callback<std::vector<RegionInfo>> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
-  if (Status lasts = WhyUnserved(*schema, stale); !lasts.ok()) return done(lasts);
+  if (Status unserved = WhyUnserved(*schema, stale); !unserved.ok()) return done(unserved);
   done(InfosOf(*schema, stale));
 }
 
-// The failure that keeps a region of these keys from being given to a server. A client that a
-// server has refused would otherwise ask again until its time is over.
+// Why a region of these keys is open nowhere, if that lasts. A client that a server has refused
+// would otherwise ask again until its time is over.
 Status RocksCluster::WhyUnserved(const TableSchema& table,
                                  const std::vector<KeyRange>& stale) const {
-  Status failure = assignment_->failure();
-  if (failure.ok()) return failure;
+  if (stale.empty() || !assignment_->HasUnassigned()) return Status::Ok();
   for (const pb::RegionRecord& region : catalog_->Regions(table.id)) {
     const KeyRange keys{region.start(), region.end()};
     const auto overlaps = [&](const KeyRange& range) { return keys.Overlaps(range); };
-    if (std::ranges::any_of(stale, overlaps) && !assignment_->IsServed(region)) return failure;
+    if (std::ranges::any_of(stale, overlaps)) {
+      TAMIS_RETURN_IF_ERROR(assignment_->WhyUnserved(region));
+    }
   }
   return Status::Ok();
 }

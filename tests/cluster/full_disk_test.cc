@@ -161,7 +161,8 @@ TEST(FullDiskTest, BothHalvesAreOpenAfterASplitOnAFullDisk) {
 
 // A store that can be opened answers, however full its disk is.
 TEST(FullDiskTest, StoreWhoseRegionsCannotBeAssignedIsNotOpened) {
-  int refused = 0;
+  int unassigned = 0;
+  bool was_opened = false;
   for (uint64_t room = 0; room < 200; ++room) {
     SCOPED_TRACE("room for " + std::to_string(room) + " pieces");
     HalfBuilt store;
@@ -172,25 +173,45 @@ TEST(FullDiskTest, StoreWhoseRegionsCannotBeAssignedIsNotOpened) {
     if (opened.ok()) {
       const Status found = store.Search();
       EXPECT_TRUE(found.ok()) << found;
+      was_opened = true;
     } else {
       EXPECT_EQ(opened.code(), StatusCode::kResourceExhausted) << opened;
+      EXPECT_NE(opened.message().find("open it with --read-only"), std::string::npos) << opened;
+      if (opened.message().find("cannot give the regions") != std::string::npos) ++unassigned;
       store.executor.RunFor(10s);  // nothing of the cluster is left
-      ++refused;
     }
     if (::testing::Test::HasFailure() || !store.disk().full()) break;
   }
-  EXPECT_GT(refused, 0);
+  EXPECT_GT(unassigned, 0);
+  EXPECT_TRUE(was_opened);
 }
 
-// Else a statement would wait until its time is over, and would not say for what.
+// Otherwise a statement waits until its time is over, without a reason.
 TEST(FullDiskTest, RequestsOfRegionsThatCannotBeAssignedSayWhy) {
   HalfBuilt store;
+  const uint64_t moved = store.Regions().back().id();
+  EXPECT_TRUE(
+      store.Change([&](auto done) { store.cluster().MoveRegion(RegionId(moved), "rs2", done); })
+          .ok());
+  EXPECT_TRUE(store
+                  .Change([&](auto done) {
+                    store.cluster().MoveRegion(RegionId(store.Regions().front().id()), "rs1", done);
+                  })
+                  .ok());
+  store.executor.RunFor(3s);
   store.disk().FillUpAfter(0);
   EXPECT_TRUE(store.cluster().Expel("rs1").ok());
   store.executor.RunFor(3s);
   for (const Status& status : {store.Search(), store.Put(1000)}) {
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
     EXPECT_NE(status.message().find("the disk is full"), std::string::npos) << status;
+  }
+  // The regions of rs2 are served as before.
+  for (const pb::RegionRecord& region : store.Regions()) {
+    const auto listed = Await<Result<std::vector<RegionInfo>>>(&store.executor, [&](auto done) {
+      store.cluster().ListRegions("t", {{region.start(), region.end()}}, done);
+    });
+    EXPECT_EQ(listed.ok(), region.id() == moved) << listed.status();
   }
   // The list of regions is there to be looked at.
   const auto regions = Await<Result<std::vector<RegionInfo>>>(
