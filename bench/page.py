@@ -130,8 +130,8 @@ def summary(results, template):
         command, work = match.group(1), match.group(2)
         found = [figure for figure in results.get(command, {"figures": []})["figures"] if figure["work"] == work]
         if len(found) != 1:
-            sys.exit(f"page.py: {len(found)} figures of {command} are called \"{work}\"; the summary needs one")
-        return found[0]["ratio"].split()[0].removesuffix("x") + "x"
+            raise LookupError(f"{len(found)} figures of {command} are called \"{work}\"; the summary needs one")
+        return found[0]["ratio"].split()[0].removesuffix("x") + "x" + (" (goal missed)" if missed(found[0]) else "")
 
     return re.sub(r"\{([^:{}]+): ([^{}]+)\}", ratio, template)
 
@@ -164,7 +164,12 @@ def main():
     results = load(sys.argv[2])
     written = {sys.argv[4]: page(results, read(sys.argv[3]))}
     if len(sys.argv) == 7:
-        written[sys.argv[6]] = with_summary(read(sys.argv[6]), summary(results, read(sys.argv[5])))
+        try:
+            written[sys.argv[6]] = with_summary(read(sys.argv[6]), summary(results, read(sys.argv[5])))
+        except LookupError as missing:
+            if sys.argv[1] == "check":
+                sys.exit(f"page.py: {missing}")
+            print(f"page.py: {sys.argv[6]} stays as it is: {missing}", file=sys.stderr)
     for path, text in written.items():
         if sys.argv[1] == "write":
             keep(path, text)

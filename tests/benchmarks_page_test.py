@@ -44,6 +44,10 @@ class BenchmarksPageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(page.read(readme), "before\n" + "| GET | 16.9x |\n".join(page.MARKS) + "after\n")
         page.keep(summary, "{redis_benchmark: GET, 11 keys}\n")
+        done = run("write", self.results, PEERS, self.page, summary, readme)  # a benchmark that was not measured yet
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("stays as it is", done.stderr)
+        self.assertIn("16.9x", page.read(readme))
         done = run("check", self.results, PEERS, self.page, summary, readme)
         self.assertIn('0 figures of redis_benchmark are called "GET, 11 keys"', done.stderr)
 
