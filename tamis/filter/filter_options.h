@@ -3,8 +3,8 @@
 // a rate and a capacity that Validate() accepts.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -30,8 +30,8 @@ struct FilterOptions {
     }
     if (!(fpr >= kMinFpr && fpr <= 0.5)) {
       char rate[32];
-      std::snprintf(rate, sizeof rate, "%g", fpr);
-      return InvalidArgument("cannot make a filter: fpr is " + std::string(rate) +
+      char* const end = std::to_chars(rate, rate + sizeof rate, fpr).ptr;
+      return InvalidArgument("cannot make a filter: fpr is " + std::string(rate, end) +
                              ", it must be from 1e-9 to 0.5");
     }
     return Status::Ok();

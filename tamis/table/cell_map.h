@@ -89,8 +89,8 @@ class CellMap {
   std::vector<Knot> knots_;
   std::vector<Slope> slopes_;      // behind each knot but the last
   Slope last_;                     // beyond the last knot, where there are two
-  size_t common_ = 0;              // bytes that all knots have in front
-  std::vector<uint64_t> windows_;  // the eight bytes behind these, of each knot
+  size_t common_ = 0;              // length of the common prefix of all knots
+  std::vector<uint64_t> windows_;  // the eight bytes behind it, of each knot
   uint64_t version_ = 0;
 };
 
