@@ -63,7 +63,7 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
 
   // A region that could not be given to a server, and why not.
   struct Unassigned {
-    uint64_t epoch = 0;  // of the catalog's record; a newer record has another reason, or none
+    uint64_t epoch = 0;  // the epoch of its record in the catalog; a newer record is not meant
     Status why;
   };
 
