@@ -68,7 +68,7 @@ class FileLedger {
   // Copies of keys of files that are gone.
   uint64_t stale() const { return stale_; }
   void AddStale(uint64_t copies) { stale_ += copies; }
-  void ClearStale() { stale_ = 0; }
+  void RemoveStale(uint64_t copies) { stale_ -= copies; }
 
   // --- compactions and deletions -----------------------------------------------------------------
 

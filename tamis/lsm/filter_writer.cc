@@ -229,10 +229,12 @@ void FilterWriter::EndReconciliation() {
 }
 
 void FilterWriter::RemoveStale() {
+  uint64_t stale = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (ledger_.stale() == 0) return;
+    stale = ledger_.stale();
   }
+  if (stale == 0) return;
   for (uint32_t section = 0; section < SharedQuotientFilter::kSections;) {
     const std::lock_guard writer(writer_);
     if (section == 0 && !CountedFiles(false).has_value()) return;
@@ -240,8 +242,9 @@ void FilterWriter::RemoveStale() {
     if (!next.has_value()) return;
     section = *next;
   }
+  // Copies that have become stale meanwhile may lie in sections that were made again before.
   const std::lock_guard lock(mutex_);
-  ledger_.ClearStale();
+  ledger_.RemoveStale(stale);
 }
 
 }  // namespace tamis::lsm

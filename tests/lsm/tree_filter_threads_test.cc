@@ -53,9 +53,9 @@ class TreeFilterThreadsTest : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void Open(const Faults& faults = {}) {
+  void Open(const Faults& faults = {}, uint64_t shard_keys = 600) {
     tree_ = *TreeFilter::Create(
-        {.directory = directory_, .seed = 5, .shard_keys = 600, .faults = faults});
+        {.directory = directory_, .seed = 5, .shard_keys = shard_keys, .faults = faults});
     for (uint32_t family = 0; family <= kFixedFamily; ++family) {
       tree_->families().ClearBypassReasons(family, kNotShown | kMemtables);
       memtables_.push_back(tree_->families().MemtableMade(family));
@@ -317,6 +317,35 @@ TEST_F(TreeFilterThreadsTest, FilesMayBeCountedLateFromSeveralThreads) {
   Reconcile();
   EXPECT_EQ(tree_->figures().files, 2 * kFiles);
   EXPECT_EQ(tree_->figures().filter.keys, 2 * kFiles * kKeys);
+}
+
+// A file that is reported twice leaves stale copies behind, which a reconciliation removes.
+TEST_F(TreeFilterThreadsTest, StaleCopiesThatComeWhileOthersAreRemovedStayKnown) {
+  constexpr FileNumber kRounds = 3, kReports = 20;
+  Open({}, /*shard_keys=*/20);
+  const auto report = [this](FileNumber number) {
+    tree_->FileCreated(FileOf(0, number), HashesOf(0, number), std::nullopt);
+  };
+  for (FileNumber number = 0; number <= kReports; ++number) report(number);
+  constexpr uint64_t kCounted = (kReports + 1) * kKeys;
+  for (FileNumber round = 1; round <= kRounds; ++round) {
+    report(0);
+    report(kReports + round);
+    tree_->FileDeleted(kReports + round);
+    std::thread reporter([&] {
+      for (FileNumber number = 1; number <= kReports; ++number) report(number);
+    });
+    Reconcile();
+    reporter.join();
+    const TreeFilter::Figures figures = tree_->figures();
+    ASSERT_LE(figures.filter.keys, kCounted + figures.stale) << "round " << round;
+    report(kReports + round + kRounds);
+    tree_->FileDeleted(kReports + round + kRounds);
+    Reconcile();
+    ASSERT_EQ(tree_->figures().stale, 0u);
+    ASSERT_EQ(tree_->figures().filter.keys, kCounted);
+  }
+  EXPECT_TRUE(tree_->IsExact());
 }
 
 }  // namespace
