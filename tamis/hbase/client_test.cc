@@ -475,8 +475,12 @@ TEST_F(ClientTest, TooLargeAnswerFailsOnlyItsCallAndIsNotRetried) {
   };
   const auto too_much = [&](const auto& request, const auto& peer) {
     ScriptedCluster::AnswerGet(request, peer, std::string(9000, 'v'));
-    const std::lock_guard lock(mutex);
-    peer->Answer(*held, pb::MutateResponse());
+    uint32_t mutate = 0;
+    {
+      const std::lock_guard lock(mutex);
+      mutate = *held;
+    }
+    peer->Answer(mutate, pb::MutateResponse());  // the test may end, and the mutex with it
   };
   cluster_.server(1).On("Mutate", hold);
   cluster_.server(1).On("Get", too_much);
