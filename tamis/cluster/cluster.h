@@ -46,6 +46,8 @@ struct RegionInfo {
   std::string end;          // exclusive; empty = to the end of the table
   std::string server;       // empty while the region is not assigned
   uint64_t size_bytes = 0;  // rough
+  // Why the region is open nowhere, if that lasts until the user acts. Ok in all other cases.
+  Status unserved = {};
 
   bool Contains(std::string_view key) const { return key >= start && (end.empty() || key < end); }
   KeyRange keys() const { return {start, end}; }
@@ -68,8 +70,7 @@ class Cluster {
   // The regions of the table that hold keys of `stale`, or all of them when it is empty, in key
   // order. `stale` names the keys that the caller does not know or whose server refused it; the
   // cluster drops its own cached locations of those keys, and only those. The list may be out of
-  // date when it arrives. kNotFound when there is no such table. Fails with the reason when a
-  // region of `stale` cannot be given to a server until the user acts.
+  // date when it arrives. kNotFound when there is no such table.
   virtual void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                            Callback<std::vector<RegionInfo>> done) = 0;
   virtual void ListTables(Callback<std::vector<TableSchema>> done) = 0;

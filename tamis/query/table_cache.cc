@@ -1,6 +1,7 @@
 #include "tamis/query/table_cache.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tamis/base/exception_status.h"
 
@@ -37,6 +38,18 @@ std::vector<RegionInfo> Merge(const std::vector<RegionInfo>& known, const KeyRan
   }
   std::ranges::sort(merged, {}, &RegionInfo::start);
   return merged;
+}
+
+// Why a region of these keys is open nowhere, if that lasts. The caller would otherwise ask again
+// until its time is over.
+Status WhyUnserved(const std::vector<RegionInfo>& unserved, const std::vector<KeyRange>& stale) {
+  for (const RegionInfo& region : unserved) {
+    const KeyRange keys = region.keys();
+    if (std::ranges::any_of(stale, [&](const KeyRange& range) { return range.Overlaps(keys); })) {
+      return region.unserved;
+    }
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -88,7 +101,7 @@ void TableCache::RefreshRegions(const TableSchema& table, const std::vector<KeyR
     if (regions.known != nullptr) range = Widened(std::move(range), *regions.known);
     regions.stale.Add(std::move(range));
   }
-  regions.waiting.push_back(std::move(done));
+  regions.waiting.push_back({stale, std::move(done)});
   if (!regions.asking) AskSoon(table.id, &regions, &lock);
 }
 
@@ -173,7 +186,8 @@ void TableCache::Send(uint32_t table_id, uint64_t question, const std::string& n
 
 void TableCache::Take(uint32_t table_id, uint64_t question,
                       Result<std::vector<RegionInfo>> listed) {
-  std::vector<Callback<Regions>> sharing;
+  std::vector<Caller> sharing;
+  std::vector<RegionInfo> unserved;
   Result<Regions> answer = Regions();
   {
     std::unique_lock lock(mutex_);
@@ -192,6 +206,8 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
                                         (!listed->empty() && listed->front().table_id != table_id));
       if (gone) return NotFound("the table does not exist any more");
       if (!listed.ok()) return listed.status();
+      std::ranges::copy_if(*listed, std::back_inserter(unserved),
+                           [](const RegionInfo& region) { return !region.unserved.ok(); });
       const std::vector<RegionInfo> none;
       const std::vector<RegionInfo>& known = regions.known ? *regions.known : none;
       auto merged = std::make_shared<const std::vector<RegionInfo>>(
@@ -208,7 +224,10 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
     regions.asking = false;
     if (!regions.waiting.empty()) AskSoon(table_id, &regions, &lock);
   }
-  for (const auto& done : sharing) done(answer);
+  for (const Caller& caller : sharing) {
+    const Status failure = answer.ok() ? WhyUnserved(unserved, caller.stale) : Status::Ok();
+    caller.done(failure.ok() ? answer : Result<Regions>(failure));
+  }
 }
 
 void TableCache::Heard(uint32_t table_id, uint64_t version) {

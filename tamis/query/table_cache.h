@@ -3,8 +3,9 @@
 //
 // The cache asks the cluster for the regions of a table, one question at a time, only for the keys
 // that a caller of RefreshRegions found to be stale. Callers that come during a question share the
-// next answer. Questions whose answers are the same as before are asked less and less often, down
-// to once a second.
+// next answer. A region in it that lasts without a server (RegionInfo::unserved) is a failure for
+// the callers that asked for its keys, and for no others. Questions whose answers are the same as
+// before are asked less and less often, down to once a second.
 //
 // Threads: safe. Table and RefreshTable block, and must not be called from an executor's task.
 #pragma once
@@ -46,7 +47,8 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   // nullptr when nothing is known.
   Regions KnownRegions(uint32_t table_id) const;
   // Asks the cluster for the regions of the `stale` keys (of all keys when it is empty), and passes
-  // all known regions of the table to `done`. kNotFound when the table does not exist any more.
+  // all known regions of the table to `done`. kNotFound when the table does not exist any more; the
+  // reason of RegionInfo::unserved when a region of the `stale` keys has one.
   void RefreshRegions(const TableSchema& table, const std::vector<KeyRange>& stale,
                       Callback<Regions> done);
 
@@ -59,18 +61,22 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   void Stop();
 
  private:
+  struct Caller {
+    std::vector<KeyRange> stale;
+    Callback<Regions> done;
+  };
   struct TableRegions {
     std::string name;
     Regions known;
     // Keys of the callers that share the next answer.
     KeyRanges stale;
     bool all_stale = false;
-    std::vector<Callback<Regions>> waiting;
+    std::vector<Caller> waiting;
     // The question that is under way, or that will be asked after a pause.
     bool asking = false;
     uint64_t question = 0;
     KeyRanges asked;  // empty: for all
-    std::vector<Callback<Regions>> sharing;
+    std::vector<Caller> sharing;
     Backoff backoff = kRetryPauses;
     Time not_before{};
   };

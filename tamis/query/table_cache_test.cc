@@ -91,6 +91,42 @@ TEST_F(TableCacheTest, OneQuestionIsUnderWayAtATimeAndItsAnswerIsShared) {
   EXPECT_EQ(cluster_.listings.back(), (std::vector<KeyRange>{cluster_.regions[0].keys()}));
 }
 
+TEST_F(TableCacheTest, RegionWithoutAServerFailsTheCallersOfItsKeysAlone) {
+  ASSERT_TRUE(Refresh({}).ok());
+  cluster_.regions[3].unserved = ResourceExhausted("the disk is full");
+  cluster_.regions[7].server = "a";
+  std::vector<Callback<std::vector<RegionInfo>>> asked;
+  cluster_.list_regions = [&](const auto&, auto done) { asked.push_back(done); };
+  std::vector<Status> answers(4, Cancelled("not answered"));
+  const auto refresh = [&](size_t caller, const std::vector<KeyRange>& stale) {
+    tables_->RefreshRegions(cluster_.table, stale,
+                            [&answers, caller](const Result<TableCache::Regions>& regions) {
+                              answers[caller] = regions.status();
+                              if (!regions.ok()) return;
+                              EXPECT_EQ((**regions)[7].server, "a");
+                            });
+  };
+  refresh(0, {Ids(35, 36)});
+  executor_.RunFor(seconds(1));
+  // These share the next question.
+  refresh(1, {Ids(75, 76)});
+  refresh(2, {Ids(12, 13), Ids(31, 32)});
+  refresh(3, {Ids(40, 50)});
+  ASSERT_EQ(asked.size(), 1u);
+  asked[0](cluster_.Listed({Ids(30, 40)}));
+  EXPECT_EQ(answers[0], ResourceExhausted("the disk is full"));
+  executor_.RunFor(seconds(1));
+  ASSERT_EQ(asked.size(), 2u);
+  asked[1](cluster_.Listed(cluster_.listings.back()));
+  EXPECT_EQ(answers[1], Status());
+  EXPECT_EQ(answers[2], ResourceExhausted("the disk is full"));
+  EXPECT_EQ(answers[3], Status());
+  // The region has a server again.
+  cluster_.regions[3].unserved = Status();
+  cluster_.list_regions = nullptr;
+  EXPECT_TRUE(Refresh({Ids(35, 36)}).ok());
+}
+
 TEST_F(TableCacheTest, QuestionsWithoutNewAnswersComeLessOften) {
   std::vector<Time> times;
   cluster_.list_regions = [&](const auto& stale, auto done) {

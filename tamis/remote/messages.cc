@@ -346,6 +346,7 @@ void ToMessage(const RegionInfo& region, pb::RegionState* message) {
   message->set_end(region.end);
   message->set_server(region.server);
   message->set_size_bytes(region.size_bytes);
+  if (!region.unserved.ok()) SetError(region.unserved, message->mutable_unserved());
 }
 
 Result<RegionInfo> FromMessage(const pb::RegionState& message) {
@@ -357,7 +358,8 @@ Result<RegionInfo> FromMessage(const pb::RegionState& message) {
                     .start = message.start(),
                     .end = message.end(),
                     .server = message.server(),
-                    .size_bytes = message.size_bytes()};
+                    .size_bytes = message.size_bytes(),
+                    .unserved = message.has_unserved() ? FailureOf(message.unserved()) : Status()};
 }
 
 void ToMessage(const ServerStatus& server, pb::ServerState* message) {

@@ -128,11 +128,6 @@ Status RegionAssignment::WhyUnserved(const pb::RegionRecord& record) const {
   return IsServed(record) ? Status::Ok() : why;
 }
 
-bool RegionAssignment::HasUnassigned() const {
-  std::lock_guard lock(mutex_);
-  return !unassigned_.empty();
-}
-
 Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& server, Duration wait) {
   {
     const auto fence = fences_->Of(record.id());

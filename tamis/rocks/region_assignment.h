@@ -53,7 +53,6 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   // Why the region is open nowhere: the catalog could not be written when the region was last given
   // to a server, and this will not change until the user acts. Ok in all other cases.
   Status WhyUnserved(const pb::RegionRecord& record) const;
-  bool HasUnassigned() const;  // regions that WhyUnserved may tell of
 
  private:
   struct Closed {

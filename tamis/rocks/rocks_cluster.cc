@@ -115,23 +115,7 @@ void RocksCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
                                Callback<std::vector<RegionInfo>> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
-  if (Status unserved = WhyUnserved(*schema, stale); !unserved.ok()) return done(unserved);
   done(InfosOf(*schema, stale));
-}
-
-// Why a region of these keys is open nowhere, if that lasts. A client that a server has refused
-// would otherwise ask again until its time is over.
-Status RocksCluster::WhyUnserved(const TableSchema& table,
-                                 const std::vector<KeyRange>& stale) const {
-  if (stale.empty() || !assignment_->HasUnassigned()) return Status::Ok();
-  for (const pb::RegionRecord& region : catalog_->Regions(table.id)) {
-    const KeyRange keys{region.start(), region.end()};
-    const auto overlaps = [&](const KeyRange& range) { return keys.Overlaps(range); };
-    if (std::ranges::any_of(stale, overlaps)) {
-      TAMIS_RETURN_IF_ERROR(assignment_->WhyUnserved(region));
-    }
-  }
-  return Status::Ok();
 }
 
 // The regions that hold keys of `wanted`; all regions when it is empty.
@@ -154,7 +138,8 @@ std::vector<RegionInfo> RocksCluster::InfosOf(const TableSchema& table,
                      .start = region.start(),
                      .end = region.end(),
                      .server = region.server(),
-                     .size_bytes = open ? open->size_bytes.load() : 0});
+                     .size_bytes = open ? open->size_bytes.load() : 0,
+                     .unserved = assignment_->WhyUnserved(region)});
   }
   return infos;
 }

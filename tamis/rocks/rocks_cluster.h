@@ -149,7 +149,6 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   RocksCluster(Options options, Executor* executor);
   Status Start();
   void SaveFilters();
-  Status WhyUnserved(const TableSchema& table, const std::vector<KeyRange>& stale) const;
   std::vector<RegionInfo> InfosOf(const TableSchema& table,
                                   const std::vector<KeyRange>& wanted) const;
 
