@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "tamis/base/terminal_text.h"
+#include "tamis/cli/index_waiting.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/value_sample.h"
 
@@ -174,7 +175,7 @@ Status Importer::Bad(uint64_t line, const Status& status, bool go_on) {
 Status Importer::FitCells() {
   for (const IndexSpec& index : schema_->indexes) {
     if (index.cell_map == nullptr || IsFitted(*index.cell_map)) continue;
-    Status status = session_->AwaitIndex(schema_->name, index.name).status();
+    Status status = WaitForIndex(session_, schema_->name, index.name).status();
     if (status.ok()) {
       status = session_
                    ->Run({.kind = JobSpec::Kind::kFitCells,

@@ -7,6 +7,7 @@
 #include "tamis/base/terminal_text.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
+#include "tamis/cli/index_waiting.h"
 #include "tamis/cli/table_options.h"
 #include "tamis/query/cell_fit.h"
 #include "tamis/table/condition.h"
@@ -85,8 +86,7 @@ Status ListIndexes(Connection* connection, const Options& options) {
         }));
     const std::string state = progress.complete == progress.regions
                                   ? fmt::format("ready, {} entries", progress.entries)
-                                  : fmt::format("being built, {} of {} regions ready",
-                                                progress.complete, progress.regions);
+                                  : "being built, " + progress.ToString();
     const std::string line =
         fmt::format("{}.{} ({}){}{}, fpr {}, {} values a region, {}\n", schema->name, index.name,
                     columns, index.nulls == IndexNulls::kSkip ? " without NULL" : "", more,
@@ -178,7 +178,7 @@ Status FitCells(Connection* connection, const Options& options, uint32_t cells_p
 
 // Once the index, which is there from here on, has the entries of all rows.
 Status FitNewCells(Connection* connection, const Options& options) {
-  Status status = connection->session()->AwaitIndex(options.table, options.index).status();
+  Status status = WaitForIndex(connection->session().get(), options.table, options.index).status();
   if (status.ok()) status = FitCells(connection, options, static_cast<uint32_t>(options.ranges));
   return status.WithContext("index \"" + options.index +
                             "\" is made, but its cells are not fitted; tamis index ranges " +
@@ -233,7 +233,7 @@ Status WaitForIndexes(Connection* connection, const Options& options) {
   for (const IndexSpec& index : schema->indexes) {
     if (!options.index.empty() && index.name != options.index) continue;
     TAMIS_ASSIGN_OR_RETURN(const IndexProgress progress,
-                           connection->session()->AwaitIndex(schema->name, index.name));
+                           WaitForIndex(connection->session().get(), schema->name, index.name));
     fmt::print("{}.{}: ready, {} entries\n", schema->name, index.name, progress.entries);
   }
   return Status::Ok();

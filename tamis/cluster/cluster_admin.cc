@@ -1,5 +1,7 @@
 #include "tamis/cluster/cluster_admin.h"
 
+#include <utility>
+
 namespace tamis {
 
 std::string_view CapabilityName(Capability capability) {
@@ -24,6 +26,26 @@ std::string_view CapabilityName(Capability capability) {
 
 Status CannotDo(Capability capability) {
   return FailedPrecondition("this cluster cannot " + std::string(CapabilityName(capability)));
+}
+
+std::string IndexFailure::ToString() const {
+  std::string text = "region " + region.ToString();
+  if (!server.empty()) text += " on server " + server;
+  if (attempts == 0) return text + " is not ready: " + reason.message();
+  return text + " failed to complete it (" + std::to_string(attempts) +
+         (attempts == 1 ? " attempt): " : " attempts): ") + reason.message();
+}
+
+void IndexProgress::Add(IndexFailure one) {
+  if (++failing == 1) failure = std::move(one);
+}
+
+std::string IndexProgress::ToString() const {
+  std::string text = std::to_string(complete) + " of " + std::to_string(regions) + " regions ready";
+  if (!failure.has_value()) return text;
+  text += "; " + failure->ToString();
+  if (failing == 1) return text;
+  return text + " (" + std::to_string(failing) + " regions fail)";
 }
 
 void ClusterAdmin::AttachTable(TableSchema, const std::string&, Callback<TableSchema> done) {

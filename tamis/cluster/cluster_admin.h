@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,32 @@ std::string_view CapabilityName(Capability capability);  // "pause a server"
 // The answer to a call for what a cluster cannot do: kFailedPrecondition.
 Status CannotDo(Capability capability);
 
+// Why an index is not complete in a region.
+struct IndexFailure {
+  RegionId region;
+  std::string server = {};  // empty: no server has the region
+  // The server's attempts to complete the index that failed since it opened the region, or since an
+  // attempt succeeded. 0: no attempt is known of, since the server could not be asked, or the
+  // region is open nowhere.
+  uint64_t attempts = 0;
+  bool given_up = false;  // there is no further attempt until the user acts
+  Status reason = {};     // why the last attempt failed
+
+  std::string ToString() const;  // "region 7 on server rs2 failed to complete it (3 attempts): ..."
+};
+
 // How far an index is in the regions of its table.
 struct IndexProgress {
   uint64_t regions = 0;
   uint64_t complete = 0;  // with a published filter
   uint64_t entries = 0;   // in those
+  uint64_t failing = 0;   // regions that are not complete, and have an IndexFailure
+  std::optional<IndexFailure> failure = {};  // the one that is first in key order
+
+  // Adds a region that is not complete and has this failure. REQUIRES: called in key order.
+  void Add(IndexFailure one);
+  // "1 of 3 regions ready; region 7 on server rs2 failed ...".
+  std::string ToString() const;
 };
 
 // How a coordinator follows a server, as the server knows it.

@@ -362,6 +362,36 @@ Result<RegionInfo> FromMessage(const pb::RegionState& message) {
                     .unserved = message.has_unserved() ? FailureOf(message.unserved()) : Status()};
 }
 
+void ToMessage(const IndexProgress& progress, pb::ClusterAnswer::Progress* message) {
+  message->set_regions(progress.regions);
+  message->set_complete(progress.complete);
+  message->set_entries(progress.entries);
+  if (!progress.failure.has_value()) return;
+  message->set_failing(progress.failing);
+  const IndexFailure& failure = *progress.failure;
+  pb::RegionIndexFailure* out = message->mutable_failure();
+  out->set_region(failure.region.number());
+  out->set_server(failure.server);
+  out->set_attempts(failure.attempts);
+  out->set_given_up(failure.given_up);
+  SetError(failure.reason, out->mutable_reason());
+}
+
+Result<IndexProgress> FromMessage(const pb::ClusterAnswer::Progress& message) {
+  IndexProgress progress{
+      .regions = message.regions(), .complete = message.complete(), .entries = message.entries()};
+  if (!message.has_failure()) return progress;
+  const pb::RegionIndexFailure& failure = message.failure();
+  TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionId::Of(failure.region()));
+  progress.failing = std::max<uint64_t>(1, message.failing());
+  progress.failure = IndexFailure{.region = region,
+                                  .server = failure.server(),
+                                  .attempts = failure.attempts(),
+                                  .given_up = failure.given_up(),
+                                  .reason = FailureOf(failure.reason())};
+  return progress;
+}
+
 void ToMessage(const ServerStatus& server, pb::ServerState* message) {
   message->set_name(server.info.name);
   message->set_state(static_cast<uint32_t>(server.info.state));

@@ -48,6 +48,8 @@ void ToMessage(const RegionInfo& region, pb::RegionState* message);
 Result<RegionInfo> FromMessage(const pb::RegionState& message);
 void ToMessage(const ServerStatus& server, pb::ServerState* message);
 ServerStatus FromMessage(const pb::ServerState& message);
+void ToMessage(const IndexProgress& progress, pb::ClusterAnswer::Progress* message);
+Result<IndexProgress> FromMessage(const pb::ClusterAnswer::Progress& message);
 void ToMessage(const JobSpec& job, pb::Job* message);
 Result<JobSpec> FromMessage(const pb::Job& message);
 void ToMessage(const JobInfo& job, pb::JobState* message);

@@ -274,9 +274,7 @@ void RemoteCluster::GetIndexProgress(const std::string& table, const std::string
   call.mutable_index_progress()->set_table(table);
   call.mutable_index_progress()->set_index(index);
   CallFor<IndexProgress>(call, std::move(done), [](const pb::ClusterAnswer& answer) {
-    return IndexProgress{.regions = answer.progress().regions(),
-                         .complete = answer.progress().complete(),
-                         .entries = answer.progress().entries()};
+    return FromMessage(answer.progress());
   });
 }
 

@@ -15,6 +15,13 @@ namespace {
 
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
+Status Unreadable(const Status& why) {
+  return DataLoss(
+      "an index entry cannot be read, so no filter is made (tamis index rebuild makes "
+      "the index anew): " +
+      why.message());
+}
+
 }  // namespace
 
 void IndexBuilder::Enqueue(std::shared_ptr<Region> region, uint32_t index_id) {
@@ -94,7 +101,7 @@ void IndexBuilder::Finish(JobPtr job, const Status& status) noexcept {
     }
   }
   try {
-    TryAgainLater(*job, status);
+    NoteOutcome(*job, status);
   } catch (const std::bad_alloc&) {
     // The region is searched without the index until it is opened again.
   }
@@ -116,16 +123,31 @@ void IndexBuilder::Finish(JobPtr job, const Status& status) noexcept {
   }
 }
 
-void IndexBuilder::TryAgainLater(const Job& job, const Status& status) {
+void IndexBuilder::GiveUp(JobPtr job, Status reason) {
+  job->given_up = std::move(reason);
+  Finish(job, Status::Ok());
+}
+
+void IndexBuilder::NoteOutcome(const Job& job, const Status& status) {
+  const std::vector<uint32_t> ids = IndexesOf(job);
+  if (status.ok() && job.given_up.ok()) {
+    for (const uint32_t id : ids) job.region->ForgetFailures(id);
+    return;
+  }
   // Without a filter the index was dropped, and all is well.
   const bool again = !status.ok() && !job.region->closed() &&
                      (job.rebuilt.empty() || !job.filter || !job.filter->published());
-  if (!again) return;
-  // The store did not let us: later again. Until then the region is searched without the index.
-  std::vector<uint32_t> ids = {job.index_id};
-  for (size_t i = 1; i < job.targets.size(); ++i) ids.push_back(job.targets[i].index_id);
+  if (again) TryAgainLater(job);
+  if (!again && job.given_up.ok()) return;
+  for (const uint32_t id : ids) {
+    job.region->NoteFailure(id, again ? status : job.given_up, /*given_up=*/!again);
+  }
+}
+
+// The store did not let us: later again. Until then the region is searched without the index.
+void IndexBuilder::TryAgainLater(const Job& job) {
   context_->executor->PostAfter(
-      kRetryAfter, [self = shared_from_this(), region = job.region, ids = std::move(ids)] {
+      kRetryAfter, [self = shared_from_this(), region = job.region, ids = IndexesOf(job)] {
         for (const uint32_t id : ids) self->Enqueue(region, id);
       });
 }
@@ -144,7 +166,10 @@ void IndexBuilder::Start(JobPtr job) {
     return;
   }
   // An index that is not complete stays so in a store that is read only, and is searched without.
-  if (context_->store->options().read_only) return Finish(job, Status::Ok());
+  if (context_->store->options().read_only) {
+    return GiveUp(job, FailedPrecondition("the store is open for reading only; the index is built "
+                                          "when a program opens it for writing"));
+  }
   if (!job->rebuilt.empty()) {
     job->filter->HoldClearing();  // entries may be missing
     job->holds_clearing = true;
@@ -154,6 +179,12 @@ void IndexBuilder::Start(JobPtr job) {
   job->targets = TakeTargets(*job);
   job->schema = job->region->schema();  // knows the columns of all of them
   Backfill(job);
+}
+
+std::vector<uint32_t> IndexBuilder::IndexesOf(const Job& job) {
+  std::vector<uint32_t> ids = {job.index_id};
+  for (size_t i = 1; i < job.targets.size(); ++i) ids.push_back(job.targets[i].index_id);
+  return ids;
 }
 
 std::vector<RepairedIndex> IndexBuilder::TakeTargets(const Job& job) {
@@ -338,13 +369,13 @@ void IndexBuilder::Recount(JobPtr job) {
     if (!split.ok()) {
       // Unreadable entries cannot be counted; without a filter the region is always asked.
       job->filter->AbandonGeneration();
-      return Finish(job, Status::Ok());
+      return GiveUp(job, Unreadable(split.status()));
     }
     if (!region.info().Contains(split->second)) continue;  // garbage
     auto key = IndexEntry::OfValues(*job->schema, job->filter->index(), split->first);
     if (!key.ok()) {
       job->filter->AbandonGeneration();
-      return Finish(job, Status::Ok());
+      return GiveUp(job, Unreadable(key.status()));
     }
     counted.push_back(std::move(key->filter_key));
   }

@@ -57,6 +57,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     std::vector<DoneCallback> rebuilt;  // callers that wait for the index to be rebuilt
     bool holds_clearing = false;        // clearing of the filter is held
+    Status given_up;                    // why the index stays as it is; not tried again
   };
   using JobPtr = std::shared_ptr<Job>;
   using Step = void (IndexBuilder::*)(JobPtr job);
@@ -68,6 +69,8 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void RunLocked(JobPtr job, Step step) noexcept;
   void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt);
   void Start(JobPtr job);
+  // Ids of the indexes that the job completes.
+  static std::vector<uint32_t> IndexesOf(const Job& job);
   // The index of the job, and those of other jobs that wait for the same pass, which end with it.
   std::vector<RepairedIndex> TakeTargets(const Job& job);
   void Backfill(JobPtr job);
@@ -81,7 +84,11 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void Recount(JobPtr job);
   void CountAgainToFit(const std::shared_ptr<Region>& region, const RepairedIndex& target);
   void Finish(JobPtr job, const Status& status) noexcept;
-  void TryAgainLater(const Job& job, const Status& status);
+  // Finishes a job that would fail again each time; the region keeps the reason.
+  void GiveUp(JobPtr job, Status reason);
+  // The region keeps the failure of an index that it needs, and forgets it when a job succeeds.
+  void NoteOutcome(const Job& job, const Status& status);
+  void TryAgainLater(const Job& job);
 
   const std::shared_ptr<const ServerContext> context_;
   mutable std::mutex mutex_;

@@ -269,6 +269,14 @@ TEST_F(IndexBuilderTest, UnreadableEntryLeavesTheRegionWithoutAFilter) {
   RunToTheEnd();
   EXPECT_FALSE(region_->filter(Sparse().id)->published());
   EXPECT_FALSE(region_->filter(Sparse().id)->building());
+  const auto failures = region_->failures(Sparse().id);
+  ASSERT_TRUE(failures.has_value());
+  EXPECT_TRUE(failures->given_up);
+  EXPECT_EQ(failures->last.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(*Rebuild(Sparse()), std::nullopt);
+  RunToTheEnd();
+  CheckComplete(Sparse());
+  EXPECT_FALSE(region_->failures(Sparse().id).has_value());
 }
 
 TEST_F(IndexBuilderTest, FailedBackfillIsDoneAgainLater) {
@@ -283,11 +291,23 @@ TEST_F(IndexBuilderTest, FailedBackfillIsDoneAgainLater) {
   for (int i = 0; i < 500; ++i) executor_.RunFor(1ms);
   EXPECT_EQ(builder_->pending(), 0u);
   EXPECT_FALSE(region_->IsEntriesComplete(Sparse().id));
+  for (uint64_t attempts = 1; attempts <= 3; ++attempts) {
+    for (const uint32_t id : {Sparse().id, Other().id}) {
+      const auto failures = region_->failures(id);
+      ASSERT_TRUE(failures.has_value());
+      EXPECT_EQ(failures->attempts, attempts);
+      EXPECT_FALSE(failures->given_up);
+      EXPECT_EQ(failures->last.code(), StatusCode::kDataLoss);
+    }
+    executor_.RunFor(1s);
+  }
   Write([&](auto* batch) { batch->Delete(store_->rows(), victim); });
   executor_.RunFor(2s);
   RunToTheEnd();
   CheckComplete(Sparse());
   CheckComplete(Other());
+  EXPECT_FALSE(region_->failures(Sparse().id).has_value());
+  EXPECT_FALSE(region_->failures(Other().id).has_value());
 }
 
 TEST_F(IndexBuilderTest, FailedRebuildIsReportedAndNotRetried) {
@@ -446,6 +466,9 @@ TEST_F(IndexBuilderTest, StoreThatIsReadOnlyIsCountedAndNotCompleted) {
   CheckComplete(Sparse());
   EXPECT_FALSE(region_->IsEntriesComplete(Other().id));
   EXPECT_FALSE(region_->filter(Other().id)->published());
+  ASSERT_TRUE(region_->failures(Other().id).has_value());
+  EXPECT_TRUE(region_->failures(Other().id)->given_up);
+  EXPECT_FALSE(region_->failures(Sparse().id).has_value());
   EXPECT_EQ(Entries(), before);
 }
 

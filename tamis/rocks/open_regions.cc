@@ -140,7 +140,7 @@ Region::Indexes OpenRegions::MakeIndexes(
     if (!state.entries_complete) {
       // Entries of a backfill that did not come to its end are written again, so that what stands
       // and what is counted agree.
-      state.entries_cleared = ClearEntries(info.id.number(), index.id);
+      state.entries_cleared = ClearEntries(info.id.number(), index.id).ok();
       state.filter->BeginGeneration(/*hold_removals=*/false);
     } else if (auto snapshot = context_->snapshots->Take(info.id.number(), index.id)) {
       // Published once the region is reported. When it is damaged, the entries are counted.
@@ -151,14 +151,14 @@ Region::Indexes OpenRegions::MakeIndexes(
   return indexes;
 }
 
-bool OpenRegions::ClearEntries(uint64_t region_id, uint32_t index_id) {
+Status OpenRegions::ClearEntries(uint64_t region_id, uint32_t index_id) {
   const std::string prefix = IndexPrefix(region_id, index_id);
   EntryCursor entries(*context_->store, prefix);
   entries.Seek("");
-  if (!entries.Valid() && entries.status().ok()) return true;
+  if (!entries.Valid() && entries.status().ok()) return Status::Ok();
   rocksdb::WriteBatch batch;
   batch.DeleteRange(context_->store->index(), prefix, PrefixEnd(prefix));
-  return context_->store->Write(&batch).ok();
+  return context_->store->Write(&batch);
 }
 
 void OpenRegions::ReplaceSchema(Region* region, SchemaPtr schema) {
@@ -216,7 +216,11 @@ void OpenRegions::ClearAgain(const std::shared_ptr<Region>& region) {
     if (state.entries_complete || state.entries_cleared) continue;
     auto fence = region->fence().Enter(info.epoch);
     if (!fence.owns_lock()) return;
-    if (!ClearEntries(info.id.number(), index_id)) continue;
+    const Status cleared = ClearEntries(info.id.number(), index_id);
+    if (!cleared.ok()) {
+      region->NoteFailure(index_id, cleared, /*given_up=*/false);
+      continue;
+    }
     state.filter->BeginGeneration(/*hold_removals=*/false);
     region->SetEntriesCleared(index_id);
   }

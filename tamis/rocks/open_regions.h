@@ -45,7 +45,7 @@ class OpenRegions : public std::enable_shared_from_this<OpenRegions> {
                               const google::protobuf::RepeatedField<uint32_t>& complete);
   void FollowCatalog(const std::shared_ptr<Region>& region);
   uint64_t RowBytes(const RegionInfo& info) const;
-  bool ClearEntries(uint64_t region_id, uint32_t index_id);
+  Status ClearEntries(uint64_t region_id, uint32_t index_id);
   void ReplaceSchema(Region* region, SchemaPtr schema);
   void BuildMissing(const std::shared_ptr<Region>& region);
   void ClearAgain(const std::shared_ptr<Region>& region);

@@ -82,6 +82,25 @@ bool Region::IsEntriesComplete(uint32_t index_id) const {
   return found != indexes_->end() && found->second.entries_complete;
 }
 
+std::optional<Region::IndexFailures> Region::failures(uint32_t index_id) const {
+  std::lock_guard lock(mutex_);
+  auto found = failures_.find(index_id);
+  return found == failures_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Region::NoteFailure(uint32_t index_id, const Status& failure, bool given_up) {
+  std::lock_guard lock(mutex_);
+  IndexFailures& failures = failures_[index_id];
+  ++failures.attempts;
+  failures.given_up = given_up;
+  failures.last = failure;
+}
+
+void Region::ForgetFailures(uint32_t index_id) {
+  std::lock_guard lock(mutex_);
+  failures_.erase(index_id);
+}
+
 Region::Entry Region::Enter(Task retry) {
   std::lock_guard lock(mutex_);
   if (closed_) return Entry::kClosed;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,6 +72,12 @@ class Region : public std::enable_shared_from_this<Region> {
     bool entries_cleared = false;   // all that stand there were written since the region was opened
   };
   using Indexes = std::map<uint32_t, IndexState>;  // by id
+  // Attempts to complete an index that failed, since the last one that succeeded.
+  struct IndexFailures {
+    uint64_t attempts = 0;
+    bool given_up = false;  // there is no further attempt while the region is open
+    Status last;
+  };
 
   Region(RegionInfo info, SchemaPtr schema, std::shared_ptr<Fence> fence, ServerExecutor* executor)
       : info_(std::move(info)),
@@ -93,6 +100,11 @@ class Region : public std::enable_shared_from_this<Region> {
   }
   std::shared_ptr<IndexFilter> filter(uint32_t index_id) const;
   bool IsEntriesComplete(uint32_t index_id) const;
+
+  // nullopt: the last attempt did not fail, or there was none.
+  std::optional<IndexFailures> failures(uint32_t index_id) const;
+  void NoteFailure(uint32_t index_id, const Status& failure, bool given_up);
+  void ForgetFailures(uint32_t index_id);
 
   enum class Entry { kInside, kWaiting, kClosed };
   // A write passes the gate. kWaiting: the gate is closed; `retry` runs later and must call Enter
@@ -146,6 +158,7 @@ class Region : public std::enable_shared_from_this<Region> {
   mutable std::mutex mutex_;
   SchemaPtr schema_;
   std::shared_ptr<const Indexes> indexes_ = std::make_shared<const Indexes>();
+  std::map<uint32_t, IndexFailures> failures_;  // by index id
   bool closed_ = false;
   bool alone_running_ = false;
   uint64_t inside_ = 0;

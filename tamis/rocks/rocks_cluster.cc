@@ -161,14 +161,35 @@ void RocksCluster::GetIndexProgress(const std::string& table, const std::string&
   IndexProgress progress;
   for (const pb::RegionRecord& record : catalog_->Regions(schema->id)) {
     ++progress.regions;
-    auto server = lives_->Find(record.server());
+    auto server = lives_->FindRunning(record.server());
     auto region = server ? server->FindRegion(record.id()) : nullptr;
     auto filter = region ? region->filter(spec->id) : nullptr;
-    if (!filter || !filter->published()) continue;
-    ++progress.complete;
-    progress.entries += filter->entries();
+    if (filter && filter->published()) {
+      ++progress.complete;
+      progress.entries += filter->entries();
+    } else if (auto failure = WhyIncomplete(record, region.get(), spec->id)) {
+      progress.Add(*std::move(failure));
+    }
   }
   done(progress);
+}
+
+// `open`: the region at its server; nullptr: it is not open there.
+std::optional<IndexFailure> RocksCluster::WhyIncomplete(const pb::RegionRecord& record,
+                                                        const Region* open,
+                                                        uint32_t index_id) const {
+  IndexFailure failure{.region = RegionId(record.id()), .server = record.server()};
+  if (open == nullptr) {
+    failure.reason = assignment_->WhyUnserved(record);
+    if (failure.reason.ok()) failure.reason = Unavailable("it is not open there");
+    return failure;
+  }
+  auto failures = open->failures(index_id);
+  if (!failures.has_value()) return std::nullopt;
+  failure.attempts = failures->attempts;
+  failure.given_up = failures->given_up;
+  failure.reason = std::move(failures->last);
+  return failure;
 }
 
 void RocksCluster::GetStatus(Callback<ClusterStatus> done) {

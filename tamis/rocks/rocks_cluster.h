@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,8 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   RocksCluster(Options options, Executor* executor);
   Status Start();
   void SaveFilters();
+  std::optional<IndexFailure> WhyIncomplete(const pb::RegionRecord& record, const Region* open,
+                                            uint32_t index_id) const;
   std::vector<RegionInfo> InfosOf(const TableSchema& table,
                                   const std::vector<KeyRange>& wanted) const;
 

@@ -143,9 +143,7 @@ bool Look(OpenedStore* store, bool may_administer, const pb::ClusterCall& call,
       store->admin().GetIndexProgress(
           call.index_progress().table(), call.index_progress().index(),
           Filled<IndexProgress>(to, [](const IndexProgress& progress, pb::ClusterAnswer* answer) {
-            answer->mutable_progress()->set_regions(progress.regions);
-            answer->mutable_progress()->set_complete(progress.complete);
-            answer->mutable_progress()->set_entries(progress.entries);
+            ToMessage(progress, answer->mutable_progress());
           }));
       return true;
     case pb::ClusterCall::kStatus:

@@ -127,6 +127,7 @@ Result<Response> StoreApi::Indexes(StoreCall& call) {
       json["regions"] = progress.regions;
       json["regions_complete"] = progress.complete;
       json["entries"] = progress.entries;
+      if (progress.failure.has_value()) json["failure"] = progress.failure->ToString();
       list.push_back(std::move(json));
     }
     return Document({{"table", table->name}, {"indexes", std::move(list)}});

@@ -96,10 +96,11 @@ Result<JobInfo> Session::Run(JobSpec spec) {
   return AwaitJob(admin.get(), &engine->executor(), {.cancelled = &cancelled}, std::move(spec));
 }
 
-Result<IndexProgress> Session::AwaitIndex(const std::string& table, const std::string& index) {
+Result<IndexProgress> Session::AwaitIndex(const std::string& table, const std::string& index,
+                                          const std::function<void(const IndexProgress&)>& show) {
   TAMIS_RETURN_IF_ERROR(CheckAdmin());
   return tamis::AwaitIndex(admin.get(), &engine->executor(), {.cancelled = &cancelled}, table,
-                           index);
+                           index, show);
 }
 
 double Session::EstimatedRows(const TableSchema& schema) {

@@ -114,8 +114,10 @@ struct Session {
   Result<SchemaPtr> Define(const TableSchema& definition);
   // The job once it has ended, however long that takes.
   Result<JobInfo> Run(JobSpec spec);
-  // The progress of the index once each region has built it, however long that takes.
-  Result<IndexProgress> AwaitIndex(const std::string& table, const std::string& index);
+  // The progress of the index once each region has built it, however long that takes, unless a
+  // region keeps failing (await_index.h, also for `show`).
+  Result<IndexProgress> AwaitIndex(const std::string& table, const std::string& index,
+                                   const std::function<void(const IndexProgress&)>& show = {});
 
   // A rough number of rows, for cost estimates; asked of the cluster at most every few seconds.
   double EstimatedRows(const TableSchema& schema);

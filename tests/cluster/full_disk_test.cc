@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/cluster/await_index.h"
+#include "tamis/cluster/index_wait.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tests/cluster/failing_env.h"
@@ -184,6 +186,97 @@ TEST(FullDiskTest, StoreWhoseRegionsCannotBeAssignedIsNotOpened) {
   }
   EXPECT_GT(unassigned, 0);
   EXPECT_TRUE(was_opened);
+}
+
+// ---- Waiting for an index
+
+class AwaitIndexTest : public testing::Test {
+ protected:
+  Result<IndexProgress> Await(Duration time = std::chrono::hours(1)) {
+    return AwaitIndex(&store_.cluster(), &store_.executor,
+                      {.deadline = store_.executor.Now() + time}, "t", "n",
+                      [this](const IndexProgress& progress) { shown_.push_back(progress); });
+  }
+
+  HalfBuilt store_;
+  std::vector<IndexProgress> shown_;
+};
+
+TEST_F(AwaitIndexTest, WaitEndsWithTheReasonAndTheBuildGoesOn) {
+  store_.disk().FillUpAfter(0);
+  const Time before = store_.executor.Now();
+  const auto failed = Await();
+  EXPECT_EQ(failed.status().code(), StatusCode::kResourceExhausted) << failed.status();
+  for (const char* words : {"index \"n\" of table \"t\"", "of 2 regions ready; region ",
+                            " on server rs", " attempts): ", "the disk is full: make room",
+                            "the servers go on trying", "tamis index wait t n"}) {
+    EXPECT_NE(failed.status().message().find(words), std::string::npos) << failed.status();
+  }
+  const Duration waited = store_.executor.Now() - before;
+  EXPECT_GE(waited, IndexWait::kPatience);
+  EXPECT_LT(waited, IndexWait::kPatience + 10s);
+  // It was shown when it appeared, not with each attempt.
+  ASSERT_EQ(shown_.size(), 1u);
+  ASSERT_TRUE(shown_.front().failure.has_value());
+  EXPECT_EQ(shown_.front().failure->reason.code(), StatusCode::kResourceExhausted);
+  store_.disk().MakeRoom();
+  const auto ready = Await();
+  ASSERT_TRUE(ready.ok()) << ready.status();
+  EXPECT_EQ(ready->complete, ready->regions);
+  EXPECT_FALSE(ready->failure.has_value());
+  store_.ExpectAllIsWell();
+}
+
+TEST_F(AwaitIndexTest, RoomThatIsMadeInTimeLetsTheWaitGoOn) {
+  store_.disk().FillUpAfter(0);
+  store_.executor.PostAfter(50s, [this] { store_.disk().MakeRoom(); });
+  const auto ready = Await();
+  EXPECT_TRUE(ready.ok()) << ready.status();
+  EXPECT_EQ(shown_.size(), 1u);
+}
+
+TEST_F(AwaitIndexTest, WaitThatIsOverBeforeTellsTheFailureToo) {
+  store_.disk().FillUpAfter(0);
+  const auto failed = Await(10s);
+  EXPECT_EQ(failed.status().code(), StatusCode::kDeadlineExceeded) << failed.status();
+  EXPECT_NE(failed.status().message().find("the disk is full"), std::string::npos)
+      << failed.status();
+}
+
+TEST_F(AwaitIndexTest, ServersThatAreDownForSomeTimeDoNotEndTheWait) {
+  for (const char* server : {"rs1", "rs2"}) {
+    EXPECT_TRUE(store_.cluster().Kill(server).ok());
+    store_.executor.PostAfter(IndexWait::kOutage - 10s, [this, server] {
+      EXPECT_TRUE(store_.cluster().Resume(server).ok());
+    });
+  }
+  const auto ready = Await();
+  EXPECT_TRUE(ready.ok()) << ready.status();
+  ASSERT_EQ(shown_.size(), 1u);
+  EXPECT_EQ(shown_.front().failure->reason.code(), StatusCode::kUnavailable);
+}
+
+TEST_F(AwaitIndexTest, ServersThatStayDownEndTheWait) {
+  for (const char* server : {"rs1", "rs2"}) EXPECT_TRUE(store_.cluster().Kill(server).ok());
+  const Time before = store_.executor.Now();
+  const auto failed = Await();
+  EXPECT_EQ(failed.status().code(), StatusCode::kUnavailable) << failed.status();
+  EXPECT_GE(store_.executor.Now() - before, IndexWait::kOutage);
+}
+
+// A build that did not come to its end left entries, which are removed first.
+TEST_F(AwaitIndexTest, EntriesThatCannotBeRemovedAreTold) {
+  store_.Close();
+  // Opening the catalog takes some room.
+  Status opened;
+  for (uint64_t room = 0; room < 200; ++room) {
+    store_.disk().FillUpAfter(room);
+    if (opened = store_.Open(); opened.ok()) break;
+  }
+  ASSERT_TRUE(opened.ok()) << opened;
+  store_.disk().FillUpAfter(0);
+  const auto failed = Await();
+  EXPECT_EQ(failed.status().code(), StatusCode::kResourceExhausted) << failed.status();
 }
 
 // Otherwise a statement waits until its time is over, without a reason.

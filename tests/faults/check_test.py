@@ -7,6 +7,7 @@ usage: check_test.py TAMIS PLANT_FAULT
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,29 @@ class CheckTest(unittest.TestCase):
         self.assertIn("cannot be read", report)
         self.run_tamis("index", "rebuild", "t", "grp")
         self.assert_clean()
+
+    def test_waiting_for_an_index_with_an_unreadable_entry_ends_and_says_why(self):
+        self.plant("unreadable-entry")
+        why = ("of 4 regions ready; region [0-9]+ on server rs[0-9]+ failed to complete it .*: an index entry cannot "
+               "be read, so no filter is made .tamis index rebuild makes the index anew.: ")
+        waited = self.run_tamis("index", "wait", "t", "grp", expect=1)
+        self.assertRegex(waited, 'cannot wait for index "grp" of table "t" any longer, [0-3] ' + why)
+        self.run_tamis("index", "wait", "t", "n_grp")
+        self.run_tamis("index", "rebuild", "t", "grp")
+        self.assertIn("t.grp: ready", self.run_tamis("index", "wait", "t"))
+
+    def test_waiting_for_an_index_says_which_region_fails_to_build_it(self):
+        self.plant("unreadable-row")
+        self.run_tamis("index", "create", "t", "n", "n")
+        with subprocess.Popen([TAMIS, "--store", self.store, "index", "wait", "t", "n"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+            line = waiting.stderr.readline()
+            waiting.send_signal(signal.SIGINT)
+            _, rest = waiting.communicate(timeout=120)
+        why = "of 4 regions ready; region [0-9]+ on server rs[0-9]+ failed to complete it .[0-9]+ attempts?.: "
+        self.assertRegex(line, '^tamis: waiting for index "n" of table "t", [0-3] ' + why)
+        self.assertNotIn("tamis: waiting", rest)
+        self.assertEqual(waiting.returncode, -signal.SIGINT)
 
     def test_lost_row_is_found(self):
         key, group, report = self.damage("lost-row", "missing entries 0, foreign entries 2")

@@ -7,6 +7,7 @@
 //   foreign-entry     the index has a second entry for the row, with the value of another one
 //   unreadable-entry  the index has an entry of bytes that mean nothing
 //   lost-row          the row is gone, its entries stand
+//   unreadable-row    the row consists of bytes that mean nothing
 //   filter-bit        the saved filter does not know the row's value any more
 //   other-write       something else has written to the store since it was closed
 //   newer-format      the store is of a format that is not known yet
@@ -99,6 +100,8 @@ Status Plant(const std::string& directory, const std::string& table, const std::
     batch.Put(store->index(), IndexPrefix(row.region, index->id) + "\x7fnonsense", "");
   } else if (fault == "lost-row") {
     batch.Delete(store->rows(), RowStoreKey(schema.id, row.key));
+  } else if (fault == "unreadable-row") {
+    batch.Put(store->rows(), RowStoreKey(schema.id, row.key), "\xff\xff\xff");
   } else if (fault == "other-write") {
     batch.Put(store->meta(), "X", "");
   } else if (fault == "newer-format") {

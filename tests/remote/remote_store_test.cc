@@ -10,7 +10,10 @@
 #include <set>
 #include <thread>
 
+#include "tamis/cluster/await_index.h"
 #include "tamis/remote/messages.h"
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/store.h"
 #include "tamis/server/store_view.h"
 #include "tamis/server/tamis_server.h"
 #include "tamis/store/opened_store.h"
@@ -580,6 +583,34 @@ TEST_F(RemoteStoreTest, TheTokenOfTheServerIsReadFromAFile) {
     EXPECT_THAT(opened.status().message(), HasSubstr("token-file"));
   }
   EXPECT_EQ(Search(Open(server_->address() + "?token-file=" + right).get(), {}).end, Status());
+}
+
+TEST_F(RemoteStoreTest, FailureOfARegionEndsTheWaitForItsIndex) {
+  Fill(20);
+  const auto listed = AwaitResult<std::vector<RegionInfo>>(
+      &local_->engine().executor(), {},
+      [&](auto done) { local_->engine().cluster().ListRegions("t", {}, done); });
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  const uint64_t region = listed->front().id.number();
+  server_.reset();
+  local_.reset();
+  {
+    const auto store = Store::Open({.directory = directory_ + "/store"});
+    ASSERT_TRUE(store.ok()) << store.status();
+    rocksdb::WriteBatch batch;
+    batch.Put((*store)->index(), IndexPrefix(region, table_->indexes[0].id) + "\x7fnonsense", "");
+    ASSERT_TRUE((*store)->Write(&batch).ok());
+  }
+  local_ = *OpenedStore::Open(directory_ + "/store", {.servers = 2});
+  Start();
+  const auto remote = Open(server_->address());
+  const auto progress = AwaitIndex(&remote->admin(), &remote->engine().executor(), {}, "t", "v");
+  EXPECT_EQ(progress.status().code(), StatusCode::kDataLoss) << progress.status();
+  EXPECT_THAT(progress.status().message(), HasSubstr("0 of 1 regions ready; region " +
+                                                     std::to_string(region) + " on server rs"));
+  EXPECT_THAT(progress.status().message(), HasSubstr("an index entry cannot be read"));
+  EXPECT_THAT(server::HttpClient(server_->port()).Get("/v1/tables/t/indexes").body,
+              HasSubstr("an index entry cannot be read"));
 }
 
 TEST_F(RemoteStoreTest, ReadOnlyServerRefusesChanges) {
