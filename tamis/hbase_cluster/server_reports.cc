@@ -1,10 +1,10 @@
 #include "tamis/hbase_cluster/server_reports.h"
 
-#include <map>
-#include <set>
+#include <utility>
 
 #include "tamis/base/answers.h"
 #include "tamis/hbase_cluster/attachment.h"
+#include "tamis/hbase_cluster/index_reports.h"
 #include "tamis/hbase_cluster/payload.pb.h"
 
 namespace tamis {
@@ -95,30 +95,12 @@ Result<IndexProgress> ServerReports::GetIndexProgress(const std::string& name,
   TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->tables().FindReadable(name));
   const IndexSpec* spec = table.stored.FindIndex(index);
   if (spec == nullptr) return NotFound("table \"" + name + "\" has no index \"" + index + "\"");
-  TAMIS_ASSIGN_OR_RETURN(const auto regions, regions_->Of(table.description.name));
-  std::map<std::string, std::set<uint64_t>> regions_at;  // by server
-  for (const hbase::RegionPtr& region : regions) {
-    TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region->encoded));
-    if (region->server.address.host.empty()) continue;
-    regions_at[region->server.address.ToString()].insert(id.number());
-  }
-  std::vector<std::string> servers;
-  for (const auto& [server, ids] : regions_at) servers.push_back(server);
-  IndexProgress progress{.regions = regions.size()};
+  TAMIS_ASSIGN_OR_RETURN(auto regions, regions_->Of(table.description.name));
+  IndexReports reports(std::move(regions));
+  const std::vector<std::string> servers = reports.Servers();
   const auto replies = AskStatus(servers, table.schema().id);
-  for (size_t i = 0; i < servers.size(); ++i) {
-    if (!replies[i].ok()) continue;  // its regions count as incomplete
-    for (const pb::RegionStatus& region : replies[i]->regions()) {
-      // Two servers may report a region that moves meanwhile; count only the one in hbase:meta.
-      if (!regions_at[servers[i]].contains(region.region_id())) continue;
-      for (const pb::IndexStatus& one : region.indexes()) {
-        if (one.index_id() != spec->id || !one.published()) continue;
-        ++progress.complete;
-        progress.entries += one.entries();
-      }
-    }
-  }
-  return progress;
+  for (size_t i = 0; i < servers.size(); ++i) reports.Add(servers[i], replies[i]);
+  return reports.Progress(spec->id);
 }
 
 Result<Installation> ServerReports::AskProcesses() {

@@ -23,6 +23,7 @@ import tamis.pb.Installation.DescribeReply;
 import tamis.pb.Installation.DescribeRequest;
 import tamis.pb.Installation.ListeningCoordinator;
 import tamis.pb.Installation.RegionProblem;
+import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.server.Endpoint;
@@ -130,11 +131,12 @@ public final class InstallationReport {
                               + " is not loaded")
                           .build());
     }
-    String why = observed == null ? null : observed.problem;
-    if (why != null) {
+    BuildFailure failure = observed == null ? null : observed.failure;
+    if (failure != null) {
       problems.accept(problem
-                          .setProblem("its indexes cannot be made or counted, so searches scan or ask it; retried"
-                              + " again and again: " + why)
+                          .setProblem("its indexes cannot be made or counted, so searches scan or ask it; "
+                              + (failure.isGivenUp() ? "not retried while it is open: " : "retried again and again: ")
+                              + failure.reason)
                           .build());
     }
     try {

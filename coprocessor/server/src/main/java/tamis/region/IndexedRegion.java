@@ -101,7 +101,7 @@ public final class IndexedRegion {
   /** The number of attempts to complete the indexes that were begun. Only the last one is retried after a failure. */
   public final AtomicLong completions = new AtomicLong();
   /** Why the indexes could not be built or counted the last time; the work is retried. Null: the work did not fail. */
-  public volatile String problem;
+  public volatile BuildFailure failure;
 
   public final RegionHost host;
   private final BooleanSupplier online;

@@ -53,7 +53,7 @@ final class OpenRegions implements FilterFeed.Projections {
 
   /** The number of regions whose indexes could not be built; the work is retried. */
   long failing() {
-    return all().stream().filter(region -> region.problem != null).count();
+    return all().stream().filter(region -> region.failure != null).count();
   }
 
   @Override

@@ -14,6 +14,7 @@ import tamis.base.Backoff;
 import tamis.base.Fault;
 import tamis.feed.IndexFilter;
 import tamis.index.IndexBuilder;
+import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
 import tamis.table.Schema;
 
@@ -53,7 +54,7 @@ public final class RegionIndexes {
       workers.builds.execute(() -> {
         Throwable failed = thrownBy(region, () -> completeAndCountRest(region));
         if (region.completions.get() != number) return; // a later call does all of it
-        region.problem = failed == null ? null : failed.toString();
+        region.failure = failed == null ? null : BuildFailure.of(failed, region.failure);
         if (failed != null && !region.isClosing()) tryAgain(region, number, failures, failed);
       });
     });

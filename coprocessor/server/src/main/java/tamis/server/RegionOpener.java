@@ -10,9 +10,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.base.Backoff;
 import tamis.base.Fault;
+import tamis.base.StatusException;
 import tamis.feed.FilterFeed;
 import tamis.feed.IndexFilter;
 import tamis.pb.Cluster;
+import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
 import tamis.region.InheritedFilters;
 import tamis.shaded.protobuf.ByteString;
@@ -110,6 +112,7 @@ public final class RegionOpener {
       settle(region);
       indexes.completeAndCount(region);
     } catch (Throwable e) {
+      region.failure = BuildFailure.givenUp(StatusException.errorOf(e, false));
       LOG.error("Region {} is not told of, or its indexes stay incomplete: searches ask or scan it until it is opened"
               + " again",
           region.info().getEncodedName(), e);

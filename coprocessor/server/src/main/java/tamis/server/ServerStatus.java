@@ -2,13 +2,20 @@ package tamis.server;
 
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.Store;
+import tamis.base.StatusException;
 import tamis.feed.IndexFilter;
 import tamis.pb.Cluster;
+import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
 import tamis.table.Schema;
 
 /** The answers to requests for the status of a server and its regions. Threads: safe. */
 final class ServerStatus {
+  private static final String NO_ROOM_TEXT =
+      "its end key leaves no room for index entries, so every search scans it; merge it with its right neighbour";
+  private static final BuildFailure NO_ROOM =
+      BuildFailure.givenUp(StatusException.error(Cluster.Error.Code.FAILED_PRECONDITION, NO_ROOM_TEXT));
+
   private final RegionServerState state;
 
   ServerStatus(RegionServerState state) {
@@ -56,6 +63,8 @@ final class ServerStatus {
                             .setPublished(published)
                             .setEntries(published && all ? filter.entries() : 0));
     }
+    BuildFailure failure = region.hasEntries ? region.failure : NO_ROOM;
+    if (failure != null) status.setFailure(failure.message(all));
     if (!all) return status.build();
     FileFilters files = new FileFilters();
     files.add(region);

@@ -1,6 +1,7 @@
 package tamis.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -38,6 +39,7 @@ import tamis.hbase.InstallationReport;
 import tamis.hbase.RegionForTest;
 import tamis.index.BatchContext;
 import tamis.index.IndexBuilder;
+import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.table.Schema;
 
@@ -176,6 +178,16 @@ class RegionIndexesTest {
     return problems;
   }
 
+  /** The state of the region as its server reports it. */
+  private Cluster.RegionStatus reported(IndexedRegion region) {
+    return state.requests.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId).build())
+        .getRegionsList()
+        .stream()
+        .filter(status -> status.getRegionId() == region.id)
+        .findFirst()
+        .get();
+  }
+
   @Test
   void failedBuildIsRetriedWithGrowingPauses() throws Exception {
     RegionForTest test = open("a", "b");
@@ -191,6 +203,10 @@ class RegionIndexesTest {
       assertEquals(i + 1, Failing.failed.get());
       assertEquals(1, state.regions.failing());
       assertTrue(problems(test).toString().contains("the disk is full"), problems(test).toString());
+      Cluster.BuildFailure reported = reported(region).getFailure();
+      assertEquals(i + 1, reported.getAttempts());
+      assertTrue(reported.getError().getMessage().contains("the disk is full"), reported.toString());
+      assertFalse(reported.getGivenUp());
       assertEquals(1, told.later.size());
       assertEquals(TimeUnit.SECONDS.toNanos(pauses[i]), told.passPause());
     }
@@ -201,6 +217,37 @@ class RegionIndexesTest {
     assertEquals(1, region.filters.get(1).entries());
     assertEquals(0, state.regions.failing());
     assertTrue(problems(test).isEmpty() && told.later.isEmpty());
+    assertFalse(reported(region).hasFailure());
+  }
+
+  /** The failures before a success do not count. */
+  @Test
+  void attemptsOfAFailedBuildAreCountedSinceTheLastSuccess() throws Exception {
+    IndexedRegion region = incomplete(open("a", "b"));
+    Told told = new Told();
+    RegionIndexes indexes = new RegionIndexes(state.acknowledgements, state.filters, told.workers);
+    for (int i = 0; i < 2; ++i) {
+      assertFalse(reported(region).hasFailure());
+      Failing.on = true;
+      IndexBuilder.unmark(region);
+      indexes.completeAndCount(region);
+      told.work();
+      told.passPause();
+      assertEquals(2, reported(region).getFailure().getAttempts());
+      Failing.on = false;
+      told.passPause();
+    }
+  }
+
+  @Test
+  void regionWithoutRoomForEntriesSaysSo() throws Exception {
+    RegionForTest test = open("a", "a\0");
+    IndexedRegion region = test.indexed();
+    assertFalse(region.hasEntries);
+    state.regions.add(region);
+    Cluster.BuildFailure failure = reported(region).getFailure();
+    assertTrue(failure.getGivenUp());
+    assertTrue(failure.getError().getMessage().contains("leaves no room for index entries"), failure.toString());
   }
 
   /** It has few values when it opens. */

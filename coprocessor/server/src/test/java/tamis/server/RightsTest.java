@@ -1,6 +1,7 @@
 package tamis.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -31,6 +32,7 @@ import tamis.pb.Cluster.Error.Code;
 import tamis.pb.Cluster.Mutation.Kind;
 import tamis.pb.Table.Predicate;
 import tamis.pb.TableAttributes.TableAttributesReply;
+import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.region.TableAttributes;
@@ -322,5 +324,18 @@ class RightsTest {
     assertTrue(told.getRegions(0).getIndexes(0).getPublished());
     assertEquals(1, told.getCoordinatorsCount());
     assertEquals(0, told.getCoordinators(0).getCoordinator());
+  }
+
+  /** It may name keys. */
+  @Test
+  void reasonOfAFailedBuildIsReportedOnlyToReaders() throws Exception {
+    region.failure = BuildFailure.of(new IOException("row r is damaged"), null);
+    assertEquals("row r is damaged", status().getRegions(0).getFailure().getError().getMessage());
+    state.server.secured = true;
+    hideA();
+    Cluster.BuildFailure told = status().getRegions(0).getFailure();
+    assertEquals(1, told.getAttempts());
+    assertEquals(Code.UNAVAILABLE, told.getError().getCode());
+    assertFalse(told.getError().getMessage().contains("row r"), told.toString());
   }
 }
