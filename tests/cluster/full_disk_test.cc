@@ -266,6 +266,7 @@ TEST_F(AwaitIndexTest, ServersThatStayDownEndTheWait) {
 
 // A build that did not come to its end left entries, which are removed first.
 TEST_F(AwaitIndexTest, EntriesThatCannotBeRemovedAreTold) {
+  const uint64_t half_built = store_.Regions().front().id();  // the other one has no entries yet
   store_.Close();
   // Opening the catalog takes some room.
   Status opened;
@@ -277,6 +278,8 @@ TEST_F(AwaitIndexTest, EntriesThatCannotBeRemovedAreTold) {
   store_.disk().FillUpAfter(0);
   const auto failed = Await();
   EXPECT_EQ(failed.status().code(), StatusCode::kResourceExhausted) << failed.status();
+  ASSERT_FALSE(shown_.empty());
+  EXPECT_EQ(shown_.back().failure->region, RegionId(half_built));
 }
 
 // Otherwise a statement waits until its time is over, without a reason.
