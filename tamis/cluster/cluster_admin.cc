@@ -32,6 +32,7 @@ std::string IndexFailure::ToString() const {
   std::string text = "region " + region.ToString();
   if (!server.empty()) text += " on server " + server;
   if (attempts == 0) return text + " is not ready: " + reason.message();
+  if (given_up) return text + " cannot complete it: " + reason.message();
   return text + " failed to complete it (" + std::to_string(attempts) +
          (attempts == 1 ? " attempt): " : " attempts): ") + reason.message();
 }

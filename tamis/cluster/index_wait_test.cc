@@ -149,6 +149,9 @@ TEST(IndexProgressTest, TextNamesRegionServerAttemptsAndReason) {
   EXPECT_EQ(
       (IndexFailure{.region = RegionId(8), .reason = Unavailable("no server has it")}).ToString(),
       "region 8 is not ready: no server has it");
+  progress.failure->given_up = true;
+  EXPECT_EQ(progress.failure->ToString(),
+            "region 7 on server rs2 cannot complete it: the disk is full");
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ class CheckTest(unittest.TestCase):
 
     def test_waiting_for_an_index_with_an_unreadable_entry_ends_and_says_why(self):
         self.plant("unreadable-entry")
-        why = ("of 4 regions ready; region [0-9]+ on server rs[0-9]+ failed to complete it .*: an index entry cannot "
-               "be read, so no filter is made .tamis index rebuild makes the index anew.: ")
+        why = ("of 4 regions ready; region [0-9]+ on server rs[0-9]+ cannot complete it: an index entry cannot be "
+               "read, so no filter is made .tamis index rebuild makes the index anew.: ")
         waited = self.run_tamis("index", "wait", "t", "grp", expect=1)
         self.assertRegex(waited, 'cannot wait for index "grp" of table "t" any longer, [0-3] ' + why)
         self.run_tamis("index", "wait", "t", "n_grp")
