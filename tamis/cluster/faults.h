@@ -35,6 +35,7 @@ struct Faults {
   bool group_lost_between_pages = false;    // the last group of a page that another one follows
   bool included_columns_left = false;       // an entry whose key stays keeps its included columns
   bool conditions_of_streams_only = false;  // filters of partial indexes exclude for every query
+  bool changes_left_by_copy = false;        // a daughter lacks what changed while it was copied
   bool erase_first_match = false;    // the scalable filter erases from the first layer that matches
   bool erase_bits = false;           // a removal clears bits of a filter without counters
   bool leave_before_commit = false;  // (a) of IndexFilter: a write is registered no longer than Add
@@ -74,6 +75,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"group_lost_between_pages", &Faults::group_lost_between_pages},
     {"included_columns_left", &Faults::included_columns_left},
     {"conditions_of_streams_only", &Faults::conditions_of_streams_only},
+    {"changes_left_by_copy", &Faults::changes_left_by_copy},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
     {"leave_before_commit", &Faults::leave_before_commit},

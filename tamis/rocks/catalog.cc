@@ -1,6 +1,7 @@
 #include "tamis/rocks/catalog.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tamis/base/coding.h"
 #include "tamis/table/codec.h"
@@ -29,6 +30,7 @@ struct GarbageView {
   uint64_t next_region_id;
   std::map<uint64_t, pb::RegionRecord> regions;
   std::map<uint32_t, TableSchema> tables;
+  std::set<uint64_t> prepared;
 
   bool IsGarbage(std::string_view index_key) const {
     Reader reader(index_key);
@@ -36,7 +38,7 @@ struct GarbageView {
     const uint32_t index_id = reader.Big32();
     if (!reader.ok() || region_id >= next_region_id) return false;
     auto region = regions.find(region_id);
-    if (region == regions.end()) return true;
+    if (region == regions.end()) return !prepared.contains(region_id);
     auto table = tables.find(region->second.table_id());
     if (table == tables.end()) return true;
     if (index_id >= table->second.next_index_id) return false;
@@ -178,6 +180,25 @@ uint32_t Catalog::NewTableId() {
   return TakeId(&pb::StoreRecord::next_table_id, &pb::StoreRecord::set_next_table_id);
 }
 
+Result<uint64_t> Catalog::PrepareRegion() {
+  std::lock_guard lock(mutex_);
+  const uint64_t id = record_.next_region_id();
+  record_.set_next_region_id(id + 1);
+  prepared_.insert(id);
+  // A file of entries that is taken into the store is on the disk before the log is.
+  const Status written = CommitLocked({}, /*sync=*/true);
+  if (written.ok()) return id;
+  prepared_.erase(id);
+  return written;
+}
+
+void Catalog::Discard(uint64_t prepared_id) {
+  std::lock_guard lock(mutex_);
+  if (prepared_.erase(prepared_id) == 0) return;
+  PublishGarbage();
+  store_->NoteGarbage(prepared_id);
+}
+
 uint64_t Catalog::openings() const {
   std::lock_guard lock(mutex_);
   return record_.openings();
@@ -188,7 +209,8 @@ Status Catalog::Commit(const Change& change) {
   return CommitLocked(change);
 }
 
-Status Catalog::CommitLocked(const Change& change) {
+// `sync`: the log reaches the disk, whatever the change is.
+Status Catalog::CommitLocked(const Change& change, bool sync) {
   for (const pb::RegionRecord& region : change.put_regions) {
     if (!tables_.contains(region.table_id()) &&
         std::ranges::find(change.put_tables, region.table_id(), &TableSchema::id) ==
@@ -216,12 +238,15 @@ Status Catalog::CommitLocked(const Change& change) {
   for (const uint64_t id : erase_regions) batch.Delete(store_->meta(), RegionKey(id));
   // A compaction's files reach the disk: what it drops must be garbage there, too.
   const std::vector<uint64_t> garbage = GarbageOf(change, erase_regions);
-  const bool sync = !garbage.empty() || store_->options().sync;
+  sync = sync || !garbage.empty() || store_->options().sync;
   TAMIS_RETURN_IF_ERROR(store_->Write(&batch, sync));
 
   for (const TableSchema& table : change.put_tables) tables_[table.id] = table;
   for (const uint32_t id : change.erase_tables) tables_.erase(id);
-  for (const pb::RegionRecord& region : change.put_regions) regions_[region.id()] = region;
+  for (const pb::RegionRecord& region : change.put_regions) {
+    regions_[region.id()] = region;
+    prepared_.erase(region.id());
+  }
   for (const uint64_t id : erase_regions) regions_.erase(id);
   PublishGarbage();
   for (const uint64_t id : garbage) store_->NoteGarbage(id);
@@ -253,8 +278,8 @@ std::vector<uint64_t> Catalog::GarbageOf(const Change& change,
 }
 
 void Catalog::PublishGarbage() {
-  auto view =
-      std::make_shared<GarbageView>(GarbageView{record_.next_region_id(), regions_, tables_});
+  auto view = std::make_shared<GarbageView>(
+      GarbageView{record_.next_region_id(), regions_, tables_, prepared_});
   store_->SetGarbage(std::make_shared<Store::IsGarbage>(
       [view](std::string_view index_key) { return view->IsGarbage(index_key); }));
 }

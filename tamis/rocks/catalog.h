@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,15 @@ class Catalog {
   uint64_t NewRegionId();
   uint64_t NewEpoch();
   uint32_t NewTableId();
+
+  // A new region id under which entries may be written before a Commit puts the region: the id is
+  // on the disk, so that it is never given again, and compactions keep what stands under it. That
+  // ends when the region is put, by Discard, or with the process.
+  Result<uint64_t> PrepareRegion();
+  // There will be no region of this id: what was written under it is garbage. Does nothing if the
+  // region was put.
+  void Discard(uint64_t prepared_id);
+
   uint64_t openings() const;
 
   struct Change {
@@ -65,7 +75,7 @@ class Catalog {
   explicit Catalog(Store* store) : store_(store) {}
   template <class T>
   T TakeId(T (pb::StoreRecord::*next)() const, void (pb::StoreRecord::*set_next)(T));
-  Status CommitLocked(const Change& change);
+  Status CommitLocked(const Change& change, bool sync = false);
   // The regions that have garbage after the change, and had none of that kind before.
   std::vector<uint64_t> GarbageOf(const Change& change, const std::vector<uint64_t>& erased) const;
   void PublishGarbage();
@@ -75,6 +85,7 @@ class Catalog {
   pb::StoreRecord record_;
   std::map<uint32_t, TableSchema> tables_;
   std::map<uint64_t, pb::RegionRecord> regions_;
+  std::set<uint64_t> prepared_;  // ids of PrepareRegion that no region has
 };
 
 }  // namespace tamis

@@ -161,6 +161,42 @@ TEST_F(CatalogTest, CommittedNumbersAreNeverGivenAgain) {
   }
 }
 
+TEST_F(CatalogTest, APreparedRegionsIdIsOnTheDiskAndNeverGivenAgain) {
+  ASSERT_EQ(Load(), Status::Ok());
+  const uint64_t before = env_.syncs();
+  const auto id = catalog_->PrepareRegion();
+  ASSERT_TRUE(id.ok());
+  EXPECT_GT(env_.syncs(), before);
+  ASSERT_EQ(LoadAgain(), Status::Ok());
+  EXPECT_EQ(catalog_->NewRegionId(), *id + 1);
+}
+
+// Entries under the id are garbage again after Discard, and in the next process.
+TEST_F(CatalogTest, CompactionsKeepWhatStandsUnderAPreparedRegionsId) {
+  for (const bool discarded : {false, true}) {
+    ASSERT_EQ(LoadAgain(), Status::Ok());
+    ASSERT_EQ(catalog_->Commit({.put_tables = {Table(1, {1})}}), Status::Ok());
+    const auto used = catalog_->PrepareRegion(), other = catalog_->PrepareRegion();
+    ASSERT_TRUE(used.ok() && other.ok());
+    PutEntry(EntryOf(*used, 1, "a"));
+    PutEntry(EntryOf(*other, 1, "a"));
+    ASSERT_EQ(catalog_->Commit({}), Status::Ok());  // compactions hear of the numbers
+    ASSERT_EQ(store_->Compact(), Status::Ok());
+    EXPECT_TRUE(Entries().contains(EntryOf(*used, 1, "a")));
+    EXPECT_TRUE(Entries().contains(EntryOf(*other, 1, "a")));
+    ASSERT_EQ(catalog_->Commit({.put_regions = {Region(*used, 1)}}), Status::Ok());
+    catalog_->Discard(*used);  // it is a region, and stays one
+    if (discarded) {
+      catalog_->Discard(*other);
+    } else {
+      ASSERT_EQ(LoadAgain(), Status::Ok());
+    }
+    ASSERT_EQ(store_->Compact(), Status::Ok());
+    EXPECT_TRUE(Entries().contains(EntryOf(*used, 1, "a")));
+    EXPECT_FALSE(Entries().contains(EntryOf(*other, 1, "a")));
+  }
+}
+
 TEST_F(CatalogTest, StoreOfAnotherFormatIsRefusedByItsNumber) {
   ASSERT_EQ(Load(), Status::Ok());
   for (const uint32_t version : {kStoreFormatVersion - 1, kStoreFormatVersion + 1}) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tamis/rocks/entry_copy.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/row_cursor.h"
 #include "tamis/table/stored_row.h"
@@ -98,7 +99,7 @@ Status WriteMissingEntries(const ServerContext& context, Region& region, const T
   }
   auto fence = region.fence().Enter(info.epoch);
   if (!fence.owns_lock()) return RegionMoved();
-  TAMIS_RETURN_IF_ERROR(context.store->Write(&batch));  // else they may stand
+  TAMIS_RETURN_IF_ERROR(WriteEntries(context.store, region, &batch));  // else they may stand
   for (size_t i = 0; i < added.size(); ++i) indexes[i].filter->Leave(tickets[i]);
   return Status::Ok();
 }
@@ -115,7 +116,7 @@ Status RemoveForeignEntries(const ServerContext& context, Region& region, const 
   if (batch.Count() == 0) return Status::Ok();
   auto fence = region.fence().Enter(info.epoch);
   if (!fence.owns_lock()) return RegionMoved();
-  return context.store->Write(&batch);
+  return WriteEntries(context.store, region, &batch);
 }
 
 }  // namespace tamis

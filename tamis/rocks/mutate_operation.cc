@@ -5,6 +5,7 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
+#include "tamis/rocks/entry_copy.h"
 #include "tamis/table/stored_row.h"
 
 namespace tamis {
@@ -178,7 +179,7 @@ void MutateOperation::Commit() {
       status = Unavailable("the region has moved to another server");
     } else if (batch.Count() > 0) {
       may_stand_ = true;
-      status = context_->store->Write(&batch);
+      status = WriteEntries(context_->store, *region_, &batch);
       // Its record may be in the log all the same: what was counted stays counted.
       if (!status.ok())
         status = DeadlineExceeded("the write may have been carried out: " + status.message());

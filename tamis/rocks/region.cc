@@ -152,11 +152,26 @@ void Region::Close() {
   closed_ = true;
 }
 
+bool Region::SetEntryCopy(std::shared_ptr<EntryCopy> copy) {
+  std::lock_guard lock(mutex_);
+  if (entry_copy_) return false;
+  entry_copy_ = std::move(copy);
+  return true;
+}
+
+void Region::DropEntryCopy(const std::shared_ptr<EntryCopy>& copy) {
+  std::shared_ptr<EntryCopy> dropped;  // destroyed without the lock
+  std::lock_guard lock(mutex_);
+  if (entry_copy_ == copy) dropped.swap(entry_copy_);
+}
+
 void Region::Abandon() {
-  std::deque<Task> alone;  // destroyed without the lock
+  std::shared_ptr<EntryCopy> entry_copy;  // destroyed without the lock
+  std::deque<Task> alone;
   std::list<std::shared_ptr<Task>> at_gate;
   {
     std::lock_guard lock(mutex_);
+    entry_copy.swap(entry_copy_);
     closed_ = true;
     alone.swap(alone_);
     at_gate.swap(at_gate_);

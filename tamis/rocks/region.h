@@ -63,6 +63,8 @@ class RowLocks {
   Queues waiting_;  // waiters for held keys
 };
 
+class EntryCopy;
+
 class Region : public std::enable_shared_from_this<Region> {
  public:
   using Task = std::function<void()>;
@@ -124,6 +126,17 @@ class Region : public std::enable_shared_from_this<Region> {
     return !closed_ && inside_ == 0 && !alone_running_ && alone_.empty();
   }
 
+  // The copy of entries that a split makes, else nullptr. Batches that change entries are written
+  // by WriteEntries (entry_copy.h), which notes them there.
+  std::shared_ptr<EntryCopy> entry_copy() const {
+    std::lock_guard lock(mutex_);
+    return entry_copy_;
+  }
+  // False: there is one already.
+  bool SetEntryCopy(std::shared_ptr<EntryCopy> copy);
+  // Does nothing if the region has another one, or none.
+  void DropEntryCopy(const std::shared_ptr<EntryCopy>& copy);
+
   // Closes the region of a server that dies: waiting operations are dropped, unanswered. They own
   // the region and would keep it for ever.
   void Abandon();
@@ -159,6 +172,7 @@ class Region : public std::enable_shared_from_this<Region> {
   SchemaPtr schema_;
   std::shared_ptr<const Indexes> indexes_ = std::make_shared<const Indexes>();
   std::map<uint32_t, IndexFailures> failures_;  // by index id
+  std::shared_ptr<EntryCopy> entry_copy_;
   bool closed_ = false;
   bool alone_running_ = false;
   uint64_t inside_ = 0;

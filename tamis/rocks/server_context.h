@@ -43,6 +43,10 @@ struct RegionServerOptions {
   bool streams_by_cost = true;  // false: the first stream drives the search, whatever it costs
   bool join_streams = true;     // false: no stream is joined with the driving one
   uint64_t build_rows = 256;    // rows or entries taken in one step of a background job
+  // Most bytes of changes that are noted while the entries of an upper daughter are copied
+  // (entry_copy.h). With more of them its entries are made from its rows after the split, and with
+  // 0 they always are.
+  uint64_t copied_change_bytes = 64 << 20;
   // After a removal so long passes before the index is searched for what it has emptied
   // (filter_clearer.h), so that many removals are looked at together.
   Duration clear_delay = std::chrono::seconds(1);

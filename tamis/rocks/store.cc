@@ -16,6 +16,8 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/exception_status.h"
+#include "tamis/base/waits_for_memory.h"
+#include "tamis/rocks/entry_file.h"
 #include "tamis/rocks/overlay_file_system.h"
 #include "tamis/rocks/store_log.h"
 
@@ -263,6 +265,7 @@ Result<std::unique_ptr<Store>> Store::OpenInto(std::unique_ptr<Store> store) {
   if (status.ok()) {
     store->writers_ = std::make_unique<WriterThreads>(db, options.writers);
     store->compactor_ = std::make_unique<GarbageCompactor>(db, store->index());
+    if (!options.read_only) EntryFile::DeleteLeftovers(*store);
     return store;
   }
   const Status failure = FromRocks(status, "open store \"" + options.directory + "\"");
@@ -346,6 +349,18 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
     // There may be room by now. Writing the batch twice has the same result as writing it once.
     if (!GoOn(seen)) return status;
   }
+}
+
+Status Store::TakeIn(const std::string& file) {
+  constexpr size_t kOfRocks = 64 << 10;
+  if (!tamis::HasMemoryFor(kOfRocks)) return OutOfMemory();
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  options.write_global_seqno = false;  // else the file is written to once more
+  const WaitsForMemory waits;
+  std::shared_lock lock(going_on_);
+  return FromRocks(db_->IngestExternalFile(index(), {file}, options),
+                   "take a file of index entries into store \"" + options_.directory + "\"");
 }
 
 Status Store::RefuseChange() const {

@@ -114,6 +114,22 @@ class EmbeddedClusterTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
+TEST_F(EmbeddedClusterTest, BothDaughtersHaveTheirEntriesFromTheSplitOn) {
+  const SchemaPtr schema = MakeTable();
+  Fill(schema, 2000);
+  for (int i = 0; i < 3; ++i) {
+    SplitAll(schema);
+    // The catalog is asked, since the background work counts the filters meanwhile.
+    for (const pb::RegionRecord& region : cluster_->catalog().Regions()) {
+      EXPECT_EQ(region.complete_indexes_size(), 2) << region.id();
+    }
+    while (cluster_->pending_work() > 0) Sleep(executor_.get(), std::chrono::milliseconds(5));
+    const CheckReport report = Check();
+    EXPECT_TRUE(report.ok());
+    EXPECT_EQ(report.entries, 4000u);
+  }
+}
+
 TEST_F(EmbeddedClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComplete) {
   for (const bool compact : {false, true}) {
     Close();

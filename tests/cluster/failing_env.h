@@ -30,7 +30,7 @@ class FailingEnv : public rocksdb::EnvWrapper {
                                   const rocksdb::EnvOptions& options) override {
     const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
     const bool log = name.ends_with(".log");
-    if (status.ok() && (log || name.ends_with(".sst"))) {
+    if (status.ok() && (log || name.ends_with(".sst") || name.ends_with(".entries"))) {
       *file = std::make_unique<File>(std::move(*file), log, this);
     }
     return status;

@@ -121,12 +121,14 @@ class HalfBuilt {
 };
 
 // Begins `change` with room for so and so many pieces, more each time, until there was enough.
-void FillUpDuring(const std::function<void(HalfBuilt*, DoneCallback)>& change) {
+void FillUpDuring(const std::function<void(HalfBuilt*, DoneCallback)>& change,
+                  Duration before = {}) {
   int failed = 0;
   for (uint64_t room = 0; room < 200; ++room) {
     SCOPED_TRACE("room for " + std::to_string(room) + " pieces");
     HalfBuilt store;
     ASSERT_FALSE(::testing::Test::HasFailure());
+    store.executor.RunFor(before);
     store.disk().FillUpAfter(room);
     const Status changed = store.Change([&](DoneCallback done) { change(&store, done); });
     store.executor.RunFor(3s);
@@ -159,6 +161,15 @@ TEST(FullDiskTest, BothHalvesAreOpenAfterASplitOnAFullDisk) {
   FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
     store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
   });
+}
+
+// With time for the index to be complete, so that its entries are copied.
+TEST(FullDiskTest, BothHalvesAreOpenAfterASplitThatCopiesEntriesOnAFullDisk) {
+  FillUpDuring(
+      [](HalfBuilt* store, const DoneCallback& done) {
+        store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
+      },
+      30s);
 }
 
 // A store that can be opened answers, however full its disk is.

@@ -62,6 +62,7 @@ Status SimCluster::OpenCluster() {
   options.server.feed.next_poll = milliseconds(5);
   options.server.write_timeout = seconds(1);
   options.server.split_bytes = options_.split_bytes;
+  options.server.copied_change_bytes = options_.copied_change_bytes;
   options.server.estimate_region_bytes = false;
   options.server.build_rows = options_.build_rows;
   options.server.recount = {.least = 20, .an_entry = 1};

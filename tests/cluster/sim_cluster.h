@@ -33,6 +33,7 @@ class SimCluster {
     bool small_pages = false;  // answers of several pages
     uint64_t build_rows = 16;  // a step of a background job
     uint64_t split_bytes = 0;  // regions that grow are split
+    uint64_t copied_change_bytes = 64 << 20;
     bool fence_searches = true;
     Faults faults;
   };
