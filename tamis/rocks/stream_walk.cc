@@ -95,7 +95,8 @@ Result<bool> StreamWalk::WalkEntries() {
         page_.NoteProgress();
       }
       if (!page_.IsFull()) continue;
-      TAMIS_RETURN_IF_ERROR(candidates_.Take().status());
+      TAMIS_ASSIGN_OR_RETURN(const bool all, candidates_.Take());
+      if (all) position_.last = *entry;
       return false;
     }
     std::optional<Row> row = RowOf(split.first, key, driving_.by_entry->value());

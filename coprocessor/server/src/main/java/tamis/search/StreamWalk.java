@@ -111,7 +111,7 @@ final class StreamWalk {
         if (outside || ++leftOut % SearchCost.ROW_COST == 0) ++page.candidates;
         if (candidates.isEmpty()) page.comeTo(entry);
         if (!page.isFull()) continue;
-        candidates.take();
+        if (candidates.take()) page.comeTo(entry);
         return false;
       }
       Value[] row = driving.rows == null
