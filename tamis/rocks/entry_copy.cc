@@ -123,10 +123,15 @@ Result<bool> EntryCopy::Copy(uint64_t entries) {
   return false;
 }
 
-Status EntryCopy::Complete() { return WriteChanges(); }
-
 Status EntryCopy::TakeIn() {
   TAMIS_RETURN_IF_ERROR(file_.TakeIn());
+  TAMIS_RETURN_IF_ERROR(WriteChanges());
+  taken_in_ = true;
+  return Status::Ok();
+}
+
+Status EntryCopy::Complete() {
+  if (!taken_in_) return Unavailable("the copied entries are not in the store");
   return WriteChanges();
 }
 
@@ -135,7 +140,7 @@ Status EntryCopy::WriteChanges() {
   std::map<std::string, std::optional<std::string>> changes;
   {
     std::lock_guard lock(mutex_);
-    if (spoilt_) return Unavailable("too much was written to the region meanwhile");
+    if (spoilt_) return Unavailable("not every change of the region was noted");
     changes.swap(changes_);
     bytes_ = 0;
   }

@@ -56,7 +56,7 @@ class EntryCopy {
   // Copies up to so many entries; false when there are no more.
   Result<bool> Copy(uint64_t entries);
   Status TakeIn();
-  // kUnavailable if the copy is spoilt.
+  // kUnavailable if the copy is spoilt, or TakeIn was not called or failed.
   Status Complete();
   // The batch is about to be written to the region. Ignored before Begin.
   void Note(const rocksdb::WriteBatch& batch) noexcept;
@@ -86,6 +86,7 @@ class EntryCopy {
   std::map<uint32_t, std::shared_ptr<IndexFilter>>::const_iterator at_;
   std::unique_ptr<EntryCursor> cursor_;  // reads the index of at_, once it is begun
   EntryFile file_;
+  bool taken_in_ = false;
 
   std::mutex mutex_;
   bool begun_ = false;

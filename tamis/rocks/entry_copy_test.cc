@@ -221,6 +221,26 @@ TEST_F(EntryCopyTest, IsSpoiltByAWriteOfUnknownOutcome) {
   EXPECT_EQ(Complete(copy.get()).code(), StatusCode::kUnavailable);
 }
 
+TEST_F(EntryCopyTest, IsNotCompleteIfItsFileOrTheFirstChangesAreNotInTheStore) {
+  PutRows(1, 40);
+  for (const bool change : {false, true}) {
+    const auto copy = Prepare();
+    Begin(copy.get());
+    if (change) {
+      ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("k4", 1, "w"))}), pb::Error::OK);
+    }
+    ASSERT_TRUE(copy->Copy(1000).ok());
+    EXPECT_EQ(Complete(copy.get()).code(), StatusCode::kUnavailable);  // before TakeIn
+    if (change) {
+      env_.set_failing(true);
+      EXPECT_FALSE(copy->TakeIn().ok());
+      env_.set_failing(false);
+      EXPECT_EQ(Complete(copy.get()).code(), StatusCode::kUnavailable);
+    }
+    region_->DropEntryCopy(copy);
+  }
+}
+
 TEST_F(EntryCopyTest, LeavesNothingWhenItIsNotUsed) {
   PutRows(1, 40);
   for (const bool taken_in : {false, true}) {

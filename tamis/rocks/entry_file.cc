@@ -22,8 +22,9 @@ EntryFile::EntryFile(Store* store, uint64_t region_id)
 
 EntryFile::~EntryFile() {
   if (!writer_) return;
+  const WaitsForMemory waits;  // RocksDB's errors allocate
   writer_.reset();
-  // There is none when the store has it. A file that cannot be deleted goes at the next opening.
+  // A file that cannot be deleted goes at the next opening.
   (void)store_->db()->GetEnv()->DeleteFile(path_);
 }
 
@@ -49,7 +50,9 @@ Status EntryFile::TakeIn() {
     const rocksdb::Status finished = writer_->Finish();
     if (!finished.ok()) return FromRocks(finished, "write file \"" + path_ + "\"");
   }
-  return store_->TakeIn(path_);
+  TAMIS_RETURN_IF_ERROR(store_->TakeIn(path_));
+  writer_.reset();  // the store has the file
+  return Status::Ok();
 }
 
 void EntryFile::DeleteLeftovers(const Store& store) {

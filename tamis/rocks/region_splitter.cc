@@ -84,7 +84,10 @@ void RegionSplitter::Copy(const OrderPtr& order) {
     return context_->executor->Post(
         [self = shared_from_this(), order] { self->Run(order, &RegionSplitter::Copy); });
   }
-  if (!more.ok() || !copy->TakeIn().ok()) region.DropEntryCopy(copy);
+  if (!more.ok() || !copy->TakeIn().ok()) {
+    region.DropEntryCopy(copy);
+    order->copy.reset();  // this function still owns it
+  }
   RunAlone(order, &RegionSplitter::SplitAlone);
 }
 

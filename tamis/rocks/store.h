@@ -79,8 +79,8 @@ class Store {
   Status Write(rocksdb::WriteBatch* batch, bool sync);
 
   // Takes a table file of index entries into the store, on the disk, and deletes it where it was.
-  // Its keys are not written by anybody else before this returns. After an error the entries may
-  // be there or not.
+  // REQUIRES: nothing else writes its keys before this returns. After an error the entries may be
+  // there or not.
   Status TakeIn(const std::string& file);
 
   // Sets what later compactions drop. A compaction takes its view at its start.

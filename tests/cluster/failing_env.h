@@ -25,12 +25,16 @@ class FailingEnv : public rocksdb::EnvWrapper {
   void MakeRoom() { room_ = ~uint64_t{0}; }
   bool full() const { return room_ == 0; }
 
+  // Files of index entries that are copied for a split take nothing: other files have room.
+  void set_failing_copies(bool failing) { failing_copies_ = failing; }
+
   rocksdb::Status NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* file,
                                   const rocksdb::EnvOptions& options) override {
     const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
-    const bool log = name.ends_with(".log");
-    if (status.ok() && (log || name.ends_with(".sst") || name.ends_with(".entries"))) {
+    const bool log = name.ends_with(".log"), copy = name.ends_with(".entries");
+    if (copy && failing_copies_) return rocksdb::Status::NoSpace("no room for a copy");
+    if (status.ok() && (log || copy || name.ends_with(".sst"))) {
       *file = std::make_unique<File>(std::move(*file), log, this);
     }
     return status;
@@ -61,6 +65,7 @@ class FailingEnv : public rocksdb::EnvWrapper {
   const std::unique_ptr<rocksdb::Env> memory_;
   std::atomic<bool> failing_ = false;
   std::atomic<uint64_t> room_ = ~uint64_t{0};
+  std::atomic<bool> failing_copies_ = false;
 };
 
 }  // namespace tamis

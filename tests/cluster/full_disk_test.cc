@@ -100,6 +100,9 @@ class HalfBuilt {
   void ExpectAllIsWell() {
     const Status put = Put(1000);
     EXPECT_TRUE(put.ok()) << put;
+    ExpectNoEntryIsMissing();
+  }
+  void ExpectNoEntryIsMissing() {
     const auto progress = Await<Result<IndexProgress>>(
         &executor, [&](auto done) { cluster_->GetIndexProgress("t", "n", done); });
     ASSERT_TRUE(progress.ok()) << progress.status();
@@ -170,6 +173,21 @@ TEST(FullDiskTest, BothHalvesAreOpenAfterASplitThatCopiesEntriesOnAFullDisk) {
         store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
       },
       30s);
+}
+
+TEST(FullDiskTest, ARegionWhoseEntriesCannotBeCopiedIsSplitAndItsEntriesAreMade) {
+  HalfBuilt store;
+  store.executor.RunFor(30s);
+  const size_t regions = store.Regions().size();
+  store.disk().set_failing_copies(true);
+  const Status split = store.Change([&](DoneCallback done) {
+    store.cluster().SplitRegion(RegionId(store.Regions().front().id()), "", done);
+  });
+  EXPECT_TRUE(split.ok()) << split;
+  EXPECT_EQ(store.Regions().size(), regions + 1);
+  store.disk().set_failing_copies(false);
+  store.executor.RunFor(30s);
+  store.ExpectNoEntryIsMissing();
 }
 
 // A store that can be opened answers, however full its disk is.
