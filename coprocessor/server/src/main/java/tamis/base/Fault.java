@@ -36,6 +36,8 @@ public enum Fault {
   DROP_NOT_WAITED_FOR,
   /** The index is believed while files are loaded. */
   LOAD_WITHOUT_UNMARKING,
+  /** After several loads of files only the rows of the last one get their entries. */
+  LOADS_BEFORE_FORGOTTEN,
   /** Rows that tombstones hide wholly get no entries after a load of files. */
   HIDDEN_ROWS_NOT_VISITED,
   /** The locks of a batch whose last hook was not called are not released. */

@@ -331,7 +331,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (indexed == null) return;
       for (Pair<byte[], String> file : files) {
         if (!table.isOurs(file.getFirst())) continue;
-        state.indexes.afterLoad(indexed);
+        state.indexes.afterLoad(indexed, indexed.rowsOf(loaded));
         return;
       }
     });

@@ -32,6 +32,7 @@ import tamis.feed.IndexEntry;
 import tamis.region.EntryKeys;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
+import tamis.region.LoadedRows;
 import tamis.region.ReadView;
 import tamis.table.ByteReader;
 import tamis.table.ByteWriter;
@@ -50,6 +51,7 @@ import tamis.table.Schema;
  */
 public final class IndexBuilder {
   private static final int BATCH = 100;
+  private static final int STRETCH = 10_000; // the most entries that one scanner reads
   private static final int MAX_TRIES = 20;
   private static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
 
@@ -166,19 +168,31 @@ public final class IndexBuilder {
 
   /** Builds the indexes with these ids. False: `progress` stopped it. */
   public static boolean build(IndexedRegion region, Set<Integer> indexes, Progress progress) throws IOException {
+    return build(region, indexes, null, progress);
+  }
+
+  /** The same for the rows of these ranges alone (null: all rows): the entries of the other rows are right. */
+  public static boolean build(
+      IndexedRegion region, Set<Integer> indexes, List<LoadedRows.Range> ranges, Progress progress) throws IOException {
+    if (ranges != null && ranges.isEmpty()) return true;
     BatchContext.Caller caller = BatchContext.next();
     caller.indexes = indexes;
     try {
       long[] rows = new long[1];
-      return sweep(region, indexes, rows, progress) && visit(region, rows, progress);
+      if (!sweep(region, indexes, ranges, rows, progress)) return false;
+      if (ranges == null) return visit(region, region.info().getStartKey(), Key.EMPTY, rows, progress);
+      for (LoadedRows.Range range : ranges) {
+        if (!visit(region, range.from(), range.to(), rows, progress)) return false;
+      }
+      return true;
     } finally {
       caller.indexes = Collections.emptySet();
     }
   }
 
   /** Looks at the rows that the entries name. */
-  private static boolean sweep(IndexedRegion region, Set<Integer> indexes, long[] rows, Progress progress)
-      throws IOException {
+  private static boolean sweep(IndexedRegion region, Set<Integer> indexes, List<LoadedRows.Range> ranges, long[] rows,
+      Progress progress) throws IOException {
     for (int id : indexes) {
       byte[] prefix = region.keys.index(id);
       byte[] end = Key.prefixEnd(prefix);
@@ -187,7 +201,7 @@ public final class IndexBuilder {
         Scan scan = ReadView.scan(from, end).addFamily(IndexedTable.FAMILY).setCacheBlocks(false);
         Map<Key, List<IndexEntry>> suspects = new TreeMap<>();
         List<Mutation> nobodys = new ArrayList<>();
-        from = collect(region, scan, suspects, nobodys);
+        from = collect(region, scan, ranges, suspects, nobodys);
         write(region, nobodys, BatchContext.Writer.INDEX);
         List<Mutation> touches = new ArrayList<>();
         for (Key row : suspects.keySet()) touches.add(new Put(row.bytes()));
@@ -206,17 +220,17 @@ public final class IndexBuilder {
   }
 
   /**
-   * Reads some entries: adds them to `suspects` by their rows, and to `nobodys` a delete for each that no row of the
-   * region can give. Returns the key where the next entries begin; null: there are no more.
+   * Reads some entries: adds those of rows in `ranges` to `suspects` by their rows, and to `nobodys` a delete for each
+   * that no row of the region can give. Returns the key where the next entries begin; null: there are no more.
    */
-  private static byte[] collect(
-      IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects, List<Mutation> nobodys) throws IOException {
+  private static byte[] collect(IndexedRegion region, Scan scan, List<LoadedRows.Range> ranges,
+      Map<Key, List<IndexEntry>> suspects, List<Mutation> nobodys) throws IOException {
     Schema schema = region.table.schema;
     try (RegionScanner scanner = region.region.getScanner(scan)) {
       List<Cell> cells = new ArrayList<>();
       boolean more = true;
       byte[] last = null;
-      while (more && suspects.size() + nobodys.size() < BATCH) {
+      for (int seen = 0; more && seen < STRETCH && suspects.size() + nobodys.size() < BATCH; ++seen) {
         cells.clear();
         more = scanner.nextRaw(cells);
         if (cells.isEmpty()) continue;
@@ -228,8 +242,9 @@ public final class IndexBuilder {
         }
         try {
           IndexEntry entry = region.keys.read(schema, index, last);
-          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row -> new ArrayList<>())
-              .add(entry);
+          byte[] row = region.keys.rowOf(schema, index, last);
+          if (!isIn(ranges, row)) continue;
+          suspects.computeIfAbsent(new Key(row), key -> new ArrayList<>()).add(entry);
         } catch (DamagedBytesException e) {
           throw new IOException("cannot build the indexes of region " + region.info().getEncodedName()
                   + ": the key of an entry cannot be decoded: " + Bytes.toStringBinary(last),
@@ -240,13 +255,19 @@ public final class IndexBuilder {
     }
   }
 
-  private static boolean visit(IndexedRegion region, long[] rows, Progress progress) throws IOException {
+  private static boolean isIn(List<LoadedRows.Range> ranges, byte[] row) {
+    return ranges == null || ranges.stream().anyMatch(range -> range.contains(row));
+  }
+
+  /** Looks at the rows from `start` on, before `end`; an empty end is none. */
+  private static boolean visit(IndexedRegion region, byte[] start, byte[] end, long[] rows, Progress progress)
+      throws IOException {
     // A scanner that is held open holds back what compactions may forget; so one for each stretch.
-    byte[] from = region.info().getStartKey();
+    byte[] from = start;
     while (true) {
       List<Mutation> touches = new ArrayList<>();
       boolean more = true;
-      Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
+      Scan scan = ReadView.scan(from, end).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
       // A version that was loaded under a tombstone may become visible once a compaction ends that took the tombstone
       // before the files came.
       scan.setRaw(region.hasLoadedCells() && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());

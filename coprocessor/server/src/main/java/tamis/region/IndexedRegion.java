@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -16,6 +17,9 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.HRegion;
@@ -87,6 +91,8 @@ public final class IndexedRegion {
   public final AtomicLong loadsBegun = new AtomicLong();
   /** Held while the set of complete indexes is changed, in memory and in the markers that the region stores. */
   public final Object marking = new Object();
+  /** Guarded by `marking`. */
+  public final LoadedRows loadedRows = new LoadedRows();
   /** True if files were loaded since the region was opened: tombstones in any row may mask cells of these files. */
   public volatile boolean loaded;
   /** True once the closing of the region has begun; a REGION_CLOSED event is sent if coordinators know the region. */
@@ -129,6 +135,30 @@ public final class IndexedRegion {
       }
     }
     return false;
+  }
+
+  /** The rows of files that were loaded, by family; null: it is not known which, or there are no files. */
+  public List<LoadedRows.Range> rowsOf(Map<byte[], List<Path>> loaded) {
+    if (loaded == null) return null;
+    List<LoadedRows.Range> ranges = new ArrayList<>();
+    for (Map.Entry<byte[], List<Path>> files : loaded.entrySet()) {
+      Store store = region.getStore(files.getKey());
+      if (store == null) return null;
+      Set<String> missing = new HashSet<>();
+      for (Path path : files.getValue()) missing.add(path.getName());
+      for (StoreFile file : store.getStorefiles()) {
+        if (!missing.remove(file.getPath().getName())) continue;
+        Optional<Cell> first = file.getFirstKey();
+        Optional<Cell> last = file.getLastKey();
+        // A file without cells has neither.
+        if (first.isPresent() != last.isPresent()) return null;
+        if (first.isPresent()) {
+          ranges.add(new LoadedRows.Range(CellUtil.cloneRow(first.get()), CellUtil.cloneRow(last.get())));
+        }
+      }
+      if (!missing.isEmpty()) return null; // compacted already
+    }
+    return ranges;
   }
 
   public static long idOf(String encodedName) {

@@ -16,6 +16,7 @@ import tamis.feed.IndexFilter;
 import tamis.index.IndexBuilder;
 import tamis.region.BuildFailure;
 import tamis.region.IndexedRegion;
+import tamis.region.LoadedRows;
 import tamis.table.Schema;
 
 /**
@@ -136,14 +137,27 @@ public final class RegionIndexes {
       if (files < 0 || region.filesSince() != files) return;
       IndexBuilder.mark(region, indexes);
       region.setComplete(indexes);
+      region.loadedRows.end(indexes);
     }
   }
 
+  /** An index that was complete until files were loaded needs a look at the rows of these files alone. */
   private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
-    return IndexBuilder.build(region, indexes, rows -> {
+    Set<Integer> whole = new HashSet<>(indexes);
+    Set<Integer> loaded;
+    List<LoadedRows.Range> ranges;
+    synchronized (region.marking) {
+      loaded = region.loadedRows.indexes();
+      ranges = region.loadedRows.ranges();
+    }
+    loaded.retainAll(indexes);
+    whole.removeAll(loaded);
+    IndexBuilder.Progress progress = rows -> {
       region.rowsVisited = rows;
       return !region.isClosing();
-    });
+    };
+    return (whole.isEmpty() || IndexBuilder.build(region, whole, progress))
+        && (loaded.isEmpty() || IndexBuilder.build(region, loaded, ranges, progress));
   }
 
   /**
@@ -194,13 +208,14 @@ public final class RegionIndexes {
     try {
       synchronized (region.marking) {
         region.loaded = true;
+        region.loadedRows.begin(region.complete());
         region.setComplete(Collections.emptySet());
         if (!Fault.LOAD_WITHOUT_UNMARKING.isOn()) IndexBuilder.unmark(region);
       }
       if (!Fault.LOAD_WITHOUT_TELLING.isOn()) tellIncomplete(region);
       ready = true;
     } finally {
-      if (!ready) afterLoad(region);
+      if (!ready) afterLoad(region, Collections.emptyList());
     }
   }
 
@@ -214,7 +229,11 @@ public final class RegionIndexes {
     }
   }
 
-  public void afterLoad(IndexedRegion region) {
+  /** `ranges`: the rows of the files that were loaded; null: it is not known which. */
+  public void afterLoad(IndexedRegion region, List<LoadedRows.Range> ranges) {
+    synchronized (region.marking) {
+      region.loadedRows.add(ranges);
+    }
     if (region.loads.decrementAndGet() > 0) return;
     completeAndCount(region);
   }

@@ -278,4 +278,68 @@ class BulkLoadTest extends RuleTestCase {
                   Collections.singletonList(new Pair<>(IndexedTable.FAMILY, "/nowhere"))));
     }
   }
+
+  private static List<Pair<byte[], String>> pairs(Path file) {
+    return Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
+  }
+
+  /** The number of rows looked at after a load into a region of 300 rows whose index was complete. */
+  private long looksAtAfterALoad(boolean known, String... loaded) throws Exception {
+    TestServer.start(new FeedOptions());
+    try (RegionForTest test = open(descriptor())) {
+      IndexedRegion region = test.indexed();
+      for (int i = 100; i < 400; ++i) test.region.put(put("r" + i, "v" + i % 7));
+      TestServer.open(region);
+      awaitBuilt(region);
+      region.rowsVisited = 0;
+      if (known) {
+        load(test, file(test, loaded));
+      } else {
+        test.region.getCoprocessorHost().preBulkLoadHFile(pairs(file(test, loaded)));
+        test.region.getCoprocessorHost().postBulkLoadHFile(pairs(file(test, loaded)), null);
+      }
+      awaitBuilt(region);
+      assertEquals(0, missed(test));
+      Cluster.RegionCheck check = Checker.check(region, rows -> true);
+      assertEquals(0, check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter());
+      return region.rowsVisited;
+    }
+  }
+
+  @Test
+  void onlyTheRowsBetweenTheFirstAndTheLastOfAFileAreLookedAt() throws Exception {
+    // Behind all rows: each is visited, none has an entry before.
+    assertEquals(3, looksAtAfterALoad(true, "s1", "s2", "s3"));
+    // Rows that are there, and those between: by their entries, and by their rows.
+    assertEquals(2 * 5, looksAtAfterALoad(true, "r200", "r202", "r204"));
+    assertEquals(300 + 300, looksAtAfterALoad(false, "r200"));
+  }
+
+  /** Rows that are missed after two loads at a time. */
+  private long missedAfterTwoLoads() throws Exception {
+    TestServer.start(new FeedOptions());
+    try (RegionForTest test = open(descriptor())) {
+      IndexedRegion region = test.indexed();
+      test.region.put(put("m", "before"));
+      TestServer.open(region);
+      awaitBuilt(region);
+      List<Pair<byte[], String>> first = pairs(file(test, "a", "b"));
+      List<Pair<byte[], String>> second = pairs(file(test, "x", "y"));
+      test.region.getCoprocessorHost().preBulkLoadHFile(first);
+      test.region.getCoprocessorHost().preBulkLoadHFile(second);
+      java.util.Map<byte[], List<Path>> a = ((HRegion) test.region).bulkLoadHFiles(first, true, null);
+      test.region.getCoprocessorHost().postBulkLoadHFile(first, a);
+      java.util.Map<byte[], List<Path>> b = ((HRegion) test.region).bulkLoadHFiles(second, true, null);
+      test.region.getCoprocessorHost().postBulkLoadHFile(second, b);
+      awaitBuilt(region);
+      return missed(test);
+    }
+  }
+
+  @Test
+  void theRowsOfAllLoadsAreLookedAt() throws Exception {
+    assertEquals(0, missedAfterTwoLoads());
+    Fault.only(Fault.LOADS_BEFORE_FORGOTTEN);
+    assertEquals(2, missedAfterTwoLoads());
+  }
 }

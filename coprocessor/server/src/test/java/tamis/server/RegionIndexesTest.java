@@ -293,7 +293,7 @@ class RegionIndexesTest {
     for (int i = 0; i < 2; ++i) {
       told.now += 1; // two steps at one time would be one
       indexes.beforeLoad(region);
-      indexes.afterLoad(region);
+      indexes.afterLoad(region, null);
       told.work();
     }
     assertEquals(2, Failing.failed.get());
