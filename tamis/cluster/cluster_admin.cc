@@ -38,7 +38,8 @@ std::string IndexFailure::ToString() const {
 }
 
 void IndexProgress::Add(IndexFailure one) {
-  if (++failing == 1) failure = std::move(one);
+  const bool first = ++failing == 1;
+  if (first || (one.given_up && !failure->given_up)) failure = std::move(one);
 }
 
 std::string IndexProgress::ToString() const {

@@ -52,7 +52,8 @@ struct IndexProgress {
   uint64_t complete = 0;  // with a published filter
   uint64_t entries = 0;   // in those
   uint64_t failing = 0;   // regions that are not complete, and have an IndexFailure
-  std::optional<IndexFailure> failure = {};  // the one that is first in key order
+  // The first failure in key order, of a region that was given up if there is one.
+  std::optional<IndexFailure> failure = {};
 
   // Adds a region that is not complete and has this failure. REQUIRES: called in key order.
   void Add(IndexFailure one);

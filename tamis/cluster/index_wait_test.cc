@@ -149,6 +149,15 @@ TEST(IndexProgressTest, TextNamesRegionServerAttemptsAndReason) {
   EXPECT_EQ(
       (IndexFailure{.region = RegionId(8), .reason = Unavailable("no server has it")}).ToString(),
       "region 8 is not ready: no server has it");
+  // A wait for it ends at once, whatever is said of the regions before it.
+  progress.Add({.region = RegionId(9), .given_up = true, .reason = DataLoss("damaged")});
+  EXPECT_EQ(progress.failure->region, RegionId(9));
+  progress.Add({.region = RegionId(10), .given_up = true, .reason = DataLoss("damaged")});
+  EXPECT_EQ(progress.failure->region, RegionId(9));
+  progress.failure = {.region = RegionId(7),
+                      .server = "rs2",
+                      .attempts = 1,
+                      .reason = ResourceExhausted("the disk is full")};
   progress.failure->given_up = true;
   EXPECT_EQ(progress.failure->ToString(),
             "region 7 on server rs2 cannot complete it: the disk is full");

@@ -225,8 +225,12 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
     if (!regions.waiting.empty()) AskSoon(table_id, &regions, &lock);
   }
   for (const Caller& caller : sharing) {
-    const Status failure = answer.ok() ? WhyUnserved(unserved, caller.stale) : Status::Ok();
-    caller.done(failure.ok() ? answer : Result<Regions>(failure));
+    // A lack of memory ends this caller's request, and the others get their answers.
+    auto of_caller = WithoutExceptions([&]() -> Result<Regions> {
+      if (answer.ok()) TAMIS_RETURN_IF_ERROR(WhyUnserved(unserved, caller.stale));
+      return answer;
+    });
+    caller.done(std::move(of_caller));
   }
 }
 

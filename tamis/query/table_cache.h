@@ -48,7 +48,8 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   Regions KnownRegions(uint32_t table_id) const;
   // Asks the cluster for the regions of the `stale` keys (of all keys when it is empty), and passes
   // all known regions of the table to `done`. kNotFound when the table does not exist any more; the
-  // reason of RegionInfo::unserved when a region of the `stale` keys has one.
+  // reason of RegionInfo::unserved when a region of the `stale` keys has one, so not when it is
+  // empty.
   void RefreshRegions(const TableSchema& table, const std::vector<KeyRange>& stale,
                       Callback<Regions> done);
 

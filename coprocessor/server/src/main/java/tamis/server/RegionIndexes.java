@@ -186,6 +186,7 @@ public final class RegionIndexes {
       for (Schema.Index index : region.table.schema.indexes) {
         if (indexes.contains(index.id)) filters.count(region, index);
       }
+      if (region.complete().containsAll(region.indexIds())) region.failure = null;
     } finally {
       held.forEach(IndexFilter::releaseClearing);
       region.building.unlock();
