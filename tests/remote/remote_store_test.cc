@@ -313,6 +313,15 @@ TEST_F(RemoteStoreTest, AnAnswerThatIsCutAtAnyByteIsAskedForAgain) {
       return cut;
     });
     const Found found = Search(remote.get(), options);
+    if (!found.end.ok()) {
+      // A server that takes long sends the first rows in a part of their own. Once they are given
+      // out, the search cannot be repeated.
+      EXPECT_EQ(found.end.code(), StatusCode::kUnavailable) << cut;
+      EXPECT_GT(found.rows.size(), 0u) << cut;
+      EXPECT_LT(found.rows.size(), whole.rows.size()) << cut;
+      EXPECT_EQ(proxy.Count(kSearch), 1) << cut;
+      continue;
+    }
     // Behind the last part nothing more is wanted: the end of the stream is not waited for.
     EXPECT_THAT(found.rows, testing::UnorderedElementsAreArray(whole.rows)) << cut;
     EXPECT_EQ(found.end, Status()) << cut;
