@@ -87,7 +87,7 @@ class RandomCluster {
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
       CheckSomeRegion();
       if (random_.OneIn(4)) WriteByEngine();
-      if (options_.sql && random_.OneIn(12)) WriteBySql();
+      if (options_.sql && random_.OneIn(6)) WriteBySql();
       if (random_.OneIn(12)) RestartEngine();
       if (random_.OneIn(60)) Crash();
       if (random_.OneIn(60)) FailWrites();
