@@ -165,8 +165,7 @@ void EntryCopy::Note(const rocksdb::WriteBatch& batch) noexcept {
   } catch (const std::bad_alloc&) {
     // The change is lost, so the copy is spoilt.
   }
-  spoilt_ = true;
-  changes_.clear();
+  SpoilLocked();
 }
 
 // With the mutex held.
@@ -182,6 +181,10 @@ void EntryCopy::NoteChange(std::string_view key, std::optional<std::string> valu
 
 void EntryCopy::Spoil() noexcept {
   std::lock_guard lock(mutex_);
+  SpoilLocked();
+}
+
+void EntryCopy::SpoilLocked() noexcept {
   spoilt_ = true;
   changes_.clear();
 }

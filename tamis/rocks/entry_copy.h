@@ -70,6 +70,7 @@ class EntryCopy {
   Result<bool> IsUpper(uint32_t index_id, std::string_view entry) const;  // and no garbage
   std::string DaughterKey(std::string_view key) const;
   void NoteChange(std::string_view key, std::optional<std::string> value);
+  void SpoilLocked() noexcept;
   Status WriteChanges();
 
   Catalog* const catalog_;

@@ -352,8 +352,7 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
 }
 
 Status Store::TakeIn(const std::string& file) {
-  constexpr size_t kOfRocks = 64 << 10;
-  if (!tamis::HasMemoryFor(kOfRocks)) return OutOfMemory();
+  if (!HasMemoryFor(rocksdb::WriteBatch())) return OutOfMemory();  // an empty batch needs no less
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
   options.write_global_seqno = false;  // else the file is written to once more

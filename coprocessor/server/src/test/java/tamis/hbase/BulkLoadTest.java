@@ -65,8 +65,12 @@ class BulkLoadTest extends RuleTestCase {
     return path;
   }
 
+  private static List<Pair<byte[], String>> pairs(Path file) {
+    return Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
+  }
+
   private static void load(RegionForTest test, Path file) throws IOException {
-    List<Pair<byte[], String>> files = Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
+    List<Pair<byte[], String>> files = pairs(file);
     test.region.getCoprocessorHost().preBulkLoadHFile(files);
     java.util.Map<byte[], List<Path>> loaded = null;
     try {
@@ -277,10 +281,6 @@ class BulkLoadTest extends RuleTestCase {
               -> test.region.getCoprocessorHost().preBulkLoadHFile(
                   Collections.singletonList(new Pair<>(IndexedTable.FAMILY, "/nowhere"))));
     }
-  }
-
-  private static List<Pair<byte[], String>> pairs(Path file) {
-    return Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
   }
 
   /** The number of rows looked at after a load into a region of 300 rows whose index was complete. */
